@@ -54,6 +54,7 @@
 //! | `shared` | what all connections have in common |
 //! | `answer`, `service`, `fields` | a request to its response, whoever gives it |
 //! | `link` | what is known of a connection |
+//! | `interim` | what a service says before its response |
 //! | `admission`, `budget`, `limits` | what a peer may take |
 //! | `activity`, `pace`, `turn` | for how long, and whom that is up to |
 //! | `exchange` | one request and its response |
@@ -76,6 +77,7 @@ mod exchange;
 mod fault;
 mod fields;
 mod http2;
+mod interim;
 mod limits;
 mod link;
 mod metrics;
@@ -104,6 +106,7 @@ pub use self::{
     alt_svc::AltSvcPolicy,
     error::ServeError,
     fault::FaultConfig,
+    interim::InterimResponses,
     limits::Limits,
     link::{ConnectProtocol, PeerInfo},
     request_body::{RequestBody, RequestBodyError},

@@ -73,10 +73,11 @@ fn objection(shared: &Shared, link: &Link, request: &Request<RequestBody>) -> Op
     if request.version() == Version::HTTP_11
         && request.headers().get_all(header::HOST).iter().count() != 1
     {
-        return Some(error(
-            StatusCode::BAD_REQUEST,
-            "An HTTP/1.1 request has exactly one Host field.",
-        ));
+        let text = "An HTTP/1.1 request has exactly one Host field.";
+        let mut reply = error(StatusCode::BAD_REQUEST, text);
+        // Whose request follows is in doubt as well (RFC 9112 §11.2).
+        reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        return Some(reply);
     }
     if announced_length(request).is_some_and(|length| length > shared.limits.body_bytes) {
         let limit = shared.limits.body_bytes;

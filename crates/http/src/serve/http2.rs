@@ -25,6 +25,7 @@ use super::{
     body::ResponseBody,
     budget::{LEAST_PIECE, Share},
     exchange::Exchange,
+    interim::InterimResponses,
     limits::CLOSING_TIME,
     link::{ConnectProtocol, Link},
     pace::{Pace, Rate},
@@ -211,13 +212,21 @@ async fn response(
     if answer::expects_continue(&request) {
         turn.expect();
     }
+    let (interim_responses, mut interims) = InterimResponses::new();
+    request.extensions_mut().insert(interim_responses);
     let request = request.map(|body| RequestBody::http2(body, limit, counters, Arc::clone(&turn)));
     let mut answering = pin!(answer::respond(shared, link, exchange, request));
     loop {
         tokio::select! {
-            response = &mut answering => return Some(response),
+            response = &mut answering => {
+                while let Some(interim) = interims.take() {
+                    respond.send_informational(interim).ok()?;
+                }
+                return Some(response);
+            }
             _ = poll_fn(|cx| respond.poll_reset(cx)) => return None,
             () = turn.invited() => respond.send_informational(answer::go_on()).ok()?,
+            interim = interims.next() => respond.send_informational(interim).ok()?,
         }
     }
 }

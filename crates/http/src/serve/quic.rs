@@ -37,6 +37,7 @@ use super::{
     body::ResponseBody,
     budget::LEAST_PIECE,
     exchange::Exchange,
+    interim::InterimResponses,
     limits::CLOSING_TIME,
     link::{Agreed, Link},
     pace::{Pace, Rate},
@@ -368,7 +369,7 @@ async fn respond(
     shared: &Arc<Shared>,
     link: &Link,
     exchange: Exchange,
-    request: http::Request<()>,
+    mut request: http::Request<()>,
     (send, recv): (&mut RequestStream<Sending<ServerSide>, Bytes>, RecvBody),
 ) -> Option<http::Response<ResponseBody>> {
     let turn = Arc::clone(exchange.turn());
@@ -377,12 +378,20 @@ async fn respond(
     }
     let (limit, counters) = (shared.limits.body_bytes, Arc::clone(&shared.counters));
     let body = RequestBody::http3(recv, limit, counters, Arc::clone(&turn));
+    let (interim_responses, mut interims) = InterimResponses::new();
+    request.extensions_mut().insert(interim_responses);
     let mut answering = pin!(answer::respond(shared, link, exchange, request.map(|()| body)));
     loop {
         tokio::select! {
             biased;
-            response = &mut answering => return Some(response),
+            response = &mut answering => {
+                while let Some(interim) = interims.take() {
+                    send.send_response(interim).await.ok()?;
+                }
+                return Some(response);
+            }
             () = turn.invited() => send.send_response(answer::go_on()).await.ok()?,
+            interim = interims.next() => send.send_response(interim).await.ok()?,
         }
     }
 }

@@ -15,7 +15,7 @@ use std::{
 use bytes::{Buf, Bytes};
 use eyas_http::{
     Body,
-    serve::{Limits, RequestBody, Running, Server},
+    serve::{InterimResponses, Limits, RequestBody, Running, Server},
 };
 use futures_util::{StreamExt, stream};
 use http::{Method, Request, Response, StatusCode, header};
@@ -337,6 +337,42 @@ async fn a_client_that_expects_it_is_told_to_go_on() {
     let mut post = request(Method::POST, "/", "four");
     post.headers_mut().insert("expect", "100-continue".parse().unwrap());
     assert_eq!(fetch(&running, Speak::Http2, post).await.body(), "4");
+}
+
+/// Hints before it answers.
+async fn hinting(request: Asked) -> Result<Response<Body>, Infallible> {
+    if let Some(interims) = request.extensions().get::<InterimResponses>() {
+        let hint = Response::builder().status(103).header("link", "</a.css>; rel=preload");
+        assert!(interims.send(hint.body(()).expect("a response")));
+    }
+    Ok(Response::new(Body::from("fine")))
+}
+
+#[tokio::test]
+async fn hints_come_before_the_response() {
+    let running = run(Server::builder().service(service_fn(hinting))).await;
+    let (_conn, mut driver, mut send) = quic(&running).await;
+    let driving = async { std::future::poll_fn(|cx| driver.poll_close(cx)).await };
+    let exchange = async {
+        let get = request(Method::GET, "/", "").map(|_| ());
+        let mut stream = send.send_request(get).await.expect("a stream");
+        stream.finish().await.expect("sent");
+        let hint = stream.recv_response().await.expect("a response");
+        assert_eq!(
+            (hint.status(), &hint.headers()["link"]),
+            (StatusCode::EARLY_HINTS, &header::HeaderValue::from_static("</a.css>; rel=preload"))
+        );
+        assert_eq!(stream.recv_response().await.expect("a response").status(), StatusCode::OK);
+    };
+    tokio::select! {
+        () = exchange => {}
+        error = driving => panic!("the connection ended: {error}"),
+    }
+    // And those who do not ask for them are not disturbed.
+    for speak in [Speak::Http1, Speak::Http2] {
+        let got = fetch(&running, speak, request(Method::GET, "/", "")).await;
+        assert_eq!((got.status(), &got.body()[..]), (StatusCode::OK, &b"fine"[..]), "{speak:?}");
+    }
 }
 
 /// Switches to a protocol that says back what it hears.

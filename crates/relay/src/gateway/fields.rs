@@ -156,6 +156,14 @@ pub(super) fn of_response(headers: &mut HeaderMap) {
     headers.remove(header::ALT_SVC);
 }
 
+/// The fields of an interim response that go on. It has no content (RFC 9110 §15.2).
+pub(super) fn of_interim(from: &HeaderMap) -> HeaderMap {
+    let mut to = from.clone();
+    of_response(&mut to);
+    to.remove(header::CONTENT_LENGTH);
+    to
+}
+
 /// Leaves of a trailer section what may go on.
 pub(super) fn of_trailers(trailers: HeaderMap) -> HeaderMap {
     let may_pass = |name: &HeaderName| {

@@ -8,6 +8,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 
+use eyas_http::serve::InterimResponses;
 use http::{Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use hyper::client::conn::TrySendError;
@@ -16,6 +17,7 @@ use tokio::time::{Instant, sleep};
 
 use super::dial;
 use super::failure::Failure;
+use super::fields;
 use super::pool::Owner;
 use super::request_body::{Progress, Upload};
 use super::response_body::Lease;
@@ -38,7 +40,7 @@ pub(super) async fn send(
     mut request: Request<Upload>,
 ) -> Result<(Response<Incoming>, Lease), Failure> {
     let upload = Arc::clone(request.body().progress());
-    wait_for_continue(&mut request, &upload);
+    listen_for_interims(&mut request, &upload);
     while let Some(sender) = shared.pool.take(owner) {
         let spare = spare(&request);
         Counters::count(&shared.counters.reused);
@@ -82,19 +84,28 @@ fn spare(request: &Request<Upload>) -> Option<Request<Upload>> {
     *spare.uri_mut() = request.uri().clone();
     *spare.version_mut() = request.version();
     *spare.headers_mut() = request.headers().clone();
+    *spare.extensions_mut() = request.extensions().clone();
     Some(spare)
 }
 
-/// Opens the gate of the body when the upstream wants it.
-fn wait_for_continue(request: &mut Request<Upload>, upload: &Arc<Progress>) {
-    if upload.gate.is_shut() {
-        let upload = Arc::clone(upload);
-        hyper::ext::on_informational(request, move |response| {
-            if response.status() == StatusCode::CONTINUE {
-                upload.gate.open();
-            }
-        });
+/// Opens the gate of the body when the upstream wants it, and passes on what else it says before its
+/// response (RFC 9110 §15.2), where the client's connection can carry that.
+fn listen_for_interims(request: &mut Request<Upload>, upload: &Arc<Progress>) {
+    let client = request.extensions_mut().remove::<InterimResponses>();
+    if client.is_none() && !upload.gate.is_shut() {
+        return;
     }
+    let upload = Arc::clone(upload);
+    hyper::ext::on_informational(request, move |response| {
+        if response.status() == StatusCode::CONTINUE {
+            upload.gate.open();
+        } else if let Some(client) = &client {
+            let mut interim = Response::new(());
+            *interim.status_mut() = response.status();
+            *interim.headers_mut() = fields::of_interim(response.headers());
+            client.send(interim);
+        }
+    });
 }
 
 async fn attempt(

@@ -165,7 +165,11 @@ impl Upload {
         let length = data.len() as u64;
         if let Some(left) = &mut self.left {
             match left.checked_sub(length) {
-                Some(rest) => *left = rest,
+                Some(rest) => {
+                    *left = rest;
+                    // Behind the last byte that was announced nobody asks whether that was the end.
+                    self.progress.over.store(rest == 0, Relaxed);
+                }
                 None => {
                     self.body = None;
                     return Err(self.progress.fail(UploadError::Length));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use eyas_http::serve::ConnectProtocol;
+use eyas_http::serve::{ConnectProtocol, InterimResponses};
 use http::{HeaderValue, Request, Response, StatusCode, header, request};
 use http_body::Body;
 use hyper::upgrade::OnUpgrade;
@@ -103,7 +103,10 @@ where
         return Err(Failure::Loop);
     }
     let switching = websocket::is_asked(from).then(|| from.extensions.remove::<OnUpgrade>());
-    let onward = head::onward(shared, &asked, (from, peer)).ok_or(UNWRITABLE)?;
+    let mut onward = head::onward(shared, &asked, (from, peer)).ok_or(UNWRITABLE)?;
+    if let Some(interims) = from.extensions.remove::<InterimResponses>() {
+        onward.extensions_mut().insert(interims);
+    }
     let owner = if shared.proxy_protocol { peer.remote.zip(peer.local) } else { None };
     if let Some(ConnectProtocol(protocol)) = protocol {
         if &*protocol != "websocket" {

@@ -1,0 +1,79 @@
+//! Interim responses of a service (RFC 9110 §15.2).
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering::Relaxed},
+};
+
+use http::{Response, StatusCode};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+/// Interim responses that a service may send before one response. Whoever sends more of them gains nothing.
+const MOST: usize = 16;
+
+/// Sends interim responses before the response itself, such as 103 Early Hints (RFC 8297): among the
+/// extensions of each request that came over HTTP/2 or HTTP/3. Over HTTP/1.1, where many clients take an
+/// interim response for the response, there are none.
+#[derive(Clone, Debug)]
+pub struct InterimResponses {
+    left: Arc<AtomicUsize>,
+    send: UnboundedSender<Response<()>>,
+}
+
+impl InterimResponses {
+    pub(super) fn new() -> (Self, Interims) {
+        let (send, waiting) = unbounded_channel();
+        (Self { left: Arc::new(AtomicUsize::new(MOST)), send }, Interims(waiting))
+    }
+
+    /// Sends one, unless the response has begun. False if it is not sent: because it is none (100, which is
+    /// the server's to say, 101, or no 1xx), or because there were 16 before it.
+    pub fn send(&self, interim: Response<()>) -> bool {
+        let is_one = interim.status().is_informational()
+            && interim.status() != StatusCode::CONTINUE
+            && interim.status() != StatusCode::SWITCHING_PROTOCOLS;
+        let one_less = |left: usize| left.checked_sub(1);
+        is_one
+            && self.left.fetch_update(Relaxed, Relaxed, one_less).is_ok()
+            && self.send.send(interim).is_ok()
+    }
+}
+
+/// Those that a service has given, for who writes them.
+pub(super) struct Interims(UnboundedReceiver<Response<()>>);
+
+impl Interims {
+    /// The next one; waits for ever once there can be none.
+    pub(super) async fn next(&mut self) -> Response<()> {
+        match self.0.recv().await {
+            Some(interim) => interim,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The next one, if it is there: what was given before a response goes before it.
+    pub(super) fn take(&mut self) -> Option<Response<()>> {
+        self.0.try_recv().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(code: u16) -> Response<()> {
+        let mut response = Response::new(());
+        *response.status_mut() = StatusCode::from_u16(code).unwrap();
+        response
+    }
+
+    #[test]
+    fn so_many_go_and_nothing_else_does() {
+        let (send, mut waiting) = InterimResponses::new();
+        for code in [100, 101, 200, 404] {
+            assert!(!send.send(status(code)), "{code}");
+        }
+        assert_eq!((0..100).filter(|_| send.clone().send(status(103))).count(), MOST);
+        assert_eq!(std::iter::from_fn(|| waiting.take()).count(), MOST);
+    }
+}

@@ -1,0 +1,103 @@
+//! Ends that are none.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use eyas_http::serve::Server;
+use eyas_relay::gateway::{Gateway, Limits};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::sync::mpsc::unbounded_channel;
+
+use crate::ports;
+use crate::stage::{GET, Stage, read_all};
+
+#[tokio::test]
+async fn an_upstream_that_never_answers_is_504_and_says_why() {
+    let (told, mut heard) = unbounded_channel();
+    let limits = Limits { response_time: Duration::from_millis(200), ..Limits::default() };
+    let mut stage =
+        Stage::new(true, |gateway| gateway.limits(limits).notices(move |line| _ = told.send(line)))
+            .await;
+    let mut client = stage.says(GET).await;
+    let mut upstream = stage.connection().await;
+    upstream.head().await;
+    let answer = read_all(&mut client).await;
+    assert!(answer.starts_with("HTTP/1.1 504 ") && answer.contains("in time"), "{answer}");
+    let line = heard.recv().await.expect("a line");
+    assert!(line.starts_with("GET /p: 504: "), "{line}");
+    assert_eq!(upstream.end().await, "", "the connection is given up");
+}
+
+#[tokio::test]
+async fn what_is_no_response_is_502() {
+    let mut stage = Stage::plain().await;
+    for (says, text) in [
+        ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", "no valid answer"),
+        ("SSH-2.0-x\r\n\r\n", "no valid answer"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx", "no valid answer"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nx", "no valid answer"),
+        ("HTTP/1.1 200", "without an answer"),
+    ] {
+        let mut client = stage.says(GET).await;
+        let mut upstream = stage.connection().await;
+        upstream.head().await;
+        upstream.says(says).await;
+        drop(upstream);
+        let answer = read_all(&mut client).await;
+        assert!(answer.starts_with("HTTP/1.1 502 ") && answer.contains(text), "{says:?}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_at_the_upstream_is_502() {
+    let upstream = format!("http://127.0.0.1:{}", ports::own_port());
+    let gateway = Gateway::builder(upstream.parse().expect("one")).build().expect("a gateway");
+    let running = Server::builder().plain().service(gateway.clone()).start().await.expect("starts");
+    let mut client = TcpStream::connect(running.local_addr()).await.expect("connects");
+    client.write_all(GET.as_bytes()).await.expect("writes");
+    let answer = read_all(&mut client).await;
+    assert!(
+        answer.starts_with("HTTP/1.1 502 ") && answer.contains("cannot be reached"),
+        "{answer}"
+    );
+}
+
+#[tokio::test]
+async fn a_response_that_breaks_off_never_looks_whole() {
+    let mut stage = Stage::plain().await;
+    for head in ["Content-Length: 10", "Transfer-Encoding: chunked"] {
+        let mut client = stage.says(GET).await;
+        let mut upstream = stage.connection().await;
+        upstream.head().await;
+        upstream.says(&format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n4\r\nabcd\r\n")).await;
+        drop(upstream);
+        let answer = read_all(&mut client).await;
+        assert!(answer.contains("abcd") && !answer.ends_with("0\r\n\r\n"), "{answer}");
+    }
+    assert_eq!(stage.gateway.stats().broken_off, 2);
+}
+
+#[tokio::test]
+async fn a_request_that_breaks_off_never_looks_whole() {
+    let mut stage = Stage::plain().await;
+    let chunked = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n";
+    let mut client = stage.says(chunked).await;
+    let mut upstream = stage.connection().await;
+    upstream.until("abcd\r\n").await;
+    client.shutdown().await.expect("ends");
+    drop(client);
+    assert!(!upstream.end().await.contains("0\r\n"));
+}
+
+#[tokio::test]
+async fn a_gateway_in_front_of_itself_notices() {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, ports::own_port()));
+    let upstream = format!("http://{address}").parse().expect("one");
+    let gateway = Gateway::builder(upstream).build().expect("a gateway");
+    let server = Server::builder().plain().listen(address).service(gateway);
+    let running = server.start().await.expect("a server");
+    let mut client = TcpStream::connect(running.local_addr()).await.expect("connects");
+    client.write_all(GET.as_bytes()).await.expect("writes");
+    assert!(read_all(&mut client).await.starts_with("HTTP/1.1 508 "));
+}

@@ -1,0 +1,203 @@
+//! What could be read in two ways (RFC 9112 §11).
+//!
+//! Each case is all that a client says on one connection. Behind it, on the same connection, comes a request
+//! that the upstream would answer if any of the two programs lost count: wherever the case leaves room for
+//! doubt, the upstream must not hear of it.
+
+use crate::stage::{HANGS, OK, Stage, Upstream, read_all};
+
+const SMUGGLED: &str = "GET /smuggled HTTP/1.1\r\nHost: a.example\r\n\r\n";
+
+/// Request line and fields, behind which `Host` and the end of the head come.
+fn head(method: &str, fields: &str) -> String {
+    format!("{method} /p HTTP/1.1\r\nHost: a.example\r\n{fields}\r\n\r\n")
+}
+
+/// How many responses there are.
+fn answers(read: &str) -> usize {
+    read.lines().filter(|line| line.starts_with("HTTP/1.")).count()
+}
+
+#[tokio::test]
+async fn what_can_be_read_in_two_ways_is_refused() {
+    let mut stage = Stage::plain().await;
+    let post = |fields: &str| head("POST", fields);
+    let get = |fields: &str| head("GET", fields);
+    for (what, request, status) in [
+        ("two hosts", get("Host: b.example"), 400),
+        (
+            "a host that the target contradicts",
+            get("X: 1").replace(" /p", " http://b.example/"),
+            400,
+        ),
+        ("a host with space", "GET / HTTP/1.1\r\nHost: a b\r\n\r\n".to_owned(), 400),
+        ("no host", "GET / HTTP/1.1\r\nX: 1\r\n\r\n".to_owned(), 400),
+        ("two lengths", post("Content-Length: 1\r\nContent-Length: 2"), 400),
+        ("a list of lengths", post("Content-Length: 1, 2"), 400),
+        ("a list of the same lengths", post("Content-Length: 3, 3"), 400),
+        ("a length with a sign", post("Content-Length: +1"), 400),
+        ("a negative length", post("Content-Length: -1"), 400),
+        ("a hexadecimal length", post("Content-Length: 0x1"), 400),
+        ("a length that overflows", post("Content-Length: 18446744073709551617"), 400),
+        ("an empty length", post("Content-Length: "), 400),
+        ("space before the colon of the length", post("Content-Length : 1"), 400),
+        ("space before the colon of the coding", post("Transfer-Encoding : chunked"), 400),
+        ("a coding in HTTP/1.0", post("Transfer-Encoding: chunked").replace("/1.1", "/1.0"), 400),
+        ("another coding", post("Transfer-Encoding: gzip"), 400),
+        ("identity", post("Transfer-Encoding: identity"), 400),
+        ("chunked that is not last", post("Transfer-Encoding: chunked, identity"), 400),
+        (
+            "identity behind it",
+            post("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity"),
+            400,
+        ),
+        ("a coding in quotes", post("Transfer-Encoding: \"chunked\""), 400),
+        ("a coding with a prefix", post("Transfer-Encoding: xchunked"), 400),
+        ("a coding with a parameter", post("Transfer-Encoding: chunked;q=1"), 400),
+        ("an empty coding", post("Transfer-Encoding: "), 400),
+        ("a coding behind a control", post("Transfer-Encoding: \u{b}chunked"), 400),
+        ("a folded line", get("X: a\r\n b"), 400),
+        ("a folded coding", post("Transfer-Encoding:\r\n chunked"), 400),
+        ("a folded first line", "GET / HTTP/1.1\r\n Host: a\r\n\r\n".to_owned(), 400),
+        ("a bare CR in a value", get("X: a\rb"), 400),
+        ("a bare CR for a line's end", get("X: a\rTransfer-Encoding: chunked"), 400),
+        ("NUL in a value", get("X: a\0b"), 400),
+        ("NUL in a name", get("X\0: a"), 400),
+        ("a name with a space", get("X Y: a"), 400),
+        ("a line without a colon", get("Transfer-Encoding chunked"), 400),
+        ("no name", get(": a"), 400),
+        ("two spaces in the request line", get("X: a").replace("GET ", "GET  "), 400),
+        ("an unknown version", get("X: a").replace("/1.1", "/1.2"), 400),
+        ("TRACE", head("TRACE", "Connection: close"), 405),
+        ("CONNECT", head("CONNECT", "Connection: close").replace(" /p", " a.example:1"), 501),
+        ("two codings", post("Transfer-Encoding: gzip, chunked\r\nConnection: close"), 501),
+        ("chunked behind nothing", post("Transfer-Encoding: ,chunked"), 501),
+        (
+            "chunked behind identity",
+            post("Transfer-Encoding: identity\r\nTransfer-Encoding: chunked"),
+            501,
+        ),
+        ("chunked twice", post("Transfer-Encoding: chunked, chunked\r\nConnection: close"), 501),
+    ] {
+        let answer = stage.refused(&format!("{request}{SMUGGLED}")).await;
+        let begins = |version| answer.starts_with(&format!("HTTP/{version} {status} "));
+        assert!(begins("1.1") || begins("1.0"), "{what}: {answer}");
+        assert_eq!(answers(&answer), 1, "{what}: one answer, and the end: {answer}");
+    }
+}
+
+/// Chunks that are none: what came before them goes on, but never an end, and nothing behind.
+#[tokio::test]
+async fn a_body_whose_chunks_can_be_read_in_two_ways_is_never_whole() {
+    let (mut stage, mut heard) = (Stage::plain().await, 0);
+    for (what, chunks) in [
+        ("a size with a sign", "+3\r\nabc\r\n0\r\n\r\n"),
+        ("a size with a prefix", "0x3\r\nabc\r\n0\r\n\r\n"),
+        ("a size behind space", " 3\r\nabc\r\n0\r\n\r\n"),
+        ("no size", "\r\n0\r\n\r\n"),
+        ("a size that overflows", "10000000000000003\r\nabc\r\n0\r\n\r\n"),
+        ("a bare LF behind the size", "3\nabc\r\n0\r\n\r\n"),
+        ("a bare CR behind the size", "3\rabc\r\n0\r\n\r\n"),
+        ("a bare LF in an extension", "3;a=b\nabc\r\n0\r\n\r\n"),
+        ("a chunk that is longer than said", "3\r\nabcd\r\n0\r\n\r\n"),
+        ("a bare LF behind the chunk", "3\r\nabc\n0\r\n\r\n"),
+        ("a bare LF behind the last chunk", "0\n\r\n"),
+        ("a last chunk without its line's end", "3\r\nabc\r\n0\r\nGET"),
+        ("an endless extension", &format!("3;{}\r\nabc\r\n0\r\n\r\n", "x".repeat(20_000))),
+        ("a trailer that is none", "3\r\nabc\r\n0\r\nno trailer\r\n\r\n"),
+    ] {
+        let request = head("POST", "Transfer-Encoding: chunked");
+        let mut client = stage.says(&format!("{request}{chunks}{SMUGGLED}")).await;
+        let answer = read_all(&mut client).await;
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{what}: {answer}");
+        assert_eq!(answers(&answer), 1, "{what}: {answer}");
+        // What is wrong from its first byte on the upstream need not have heard of.
+        while heard < stage.gateway.stats().connections {
+            let next = tokio::time::timeout(HANGS, stage.connections.recv()).await;
+            let stream = next.expect("in time").expect("a connection");
+            let says = Upstream { stream, read: Vec::new() }.end().await;
+            assert!(!says.ends_with("0\r\n\r\n"), "{what}: it looks whole: {says:?}");
+            assert!(!says.contains("smuggled"), "{what}: {says:?}");
+            heard += 1;
+        }
+    }
+}
+
+/// What is allowed and changes nothing goes on as something that can be read in one way.
+#[tokio::test]
+async fn what_goes_on_can_be_read_in_one_way() {
+    let mut stage = Stage::plain().await;
+    let post = |fields: &str| head("POST", &format!("Connection: close\r\n{fields}"));
+    let chunked = post("Transfer-Encoding: chunked");
+    let whole = "3\r\nabc\r\n0\r\n\r\n";
+    for (what, request, heard) in [
+        ("extensions of chunks", format!("{chunked}3;a=b;c=\"d\"\r\nabc\r\n0;e\r\n\r\n"), whole),
+        ("zeros before a size", format!("{chunked}0000003\r\nabc\r\n0000\r\n\r\n"), whole),
+        (
+            "a size in capitals",
+            format!("{chunked}A\r\n0123456789\r\n0\r\n\r\n"),
+            "A\r\n0123456789\r\n0\r\n\r\n",
+        ),
+        ("a field's line that ends in LF", post("X: a\nContent-Length: 3") + "abc", "abc"),
+        ("zeros before a length", post("Content-Length: 003") + "abc", "abc"),
+        ("an empty line in front", format!("\r\n{}abc", post("Content-Length: 3")), "abc"),
+    ] {
+        let mut client = stage.says(&request).await;
+        let mut upstream = stage.connection().await;
+        let head = upstream.head().await;
+        assert!(!head.replace("\r\n", "").contains(['\r', '\n']), "{what}: {head:?}");
+        assert!(!head.contains(" 003") && !head.contains("c=\"d"), "{what}: {head:?}");
+        upstream.until(heard).await;
+        upstream.says(&OK.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n")).await;
+        let answer = read_all(&mut client).await;
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{what}: {answer}");
+        assert_eq!(upstream.end().await, "", "{what}: nothing more reaches the upstream");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_smuggled_behind_a_body_with_two_lengths() {
+    let mut stage = Stage::plain().await;
+    for fields in [
+        "Content-Length: 6\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: chunked\r\nContent-Length: 6",
+    ] {
+        let request = head("POST", fields);
+        let mut client = stage.says(&format!("{request}0\r\n\r\n{SMUGGLED}")).await;
+        let mut upstream = stage.connection().await;
+        let head = upstream.head().await.to_lowercase();
+        assert!(!head.contains("content-length") && head.contains("chunked"), "{head}");
+        upstream.until("0\r\n\r\n").await;
+        upstream.says("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok").await;
+        let answer = read_all(&mut client).await;
+        assert_eq!(answers(&answer), 1, "{answer}");
+        assert_eq!(upstream.end().await, "", "nothing more reaches the upstream");
+    }
+}
+
+/// An upstream whose response could end in two places: the client hears of nothing behind the first one,
+/// and no other client is given what is left on that connection.
+#[tokio::test]
+async fn what_an_upstream_says_behind_a_response_reaches_nobody() {
+    let mut stage = Stage::plain().await;
+    for (head, body) in [
+        ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", "ok"),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+            "",
+        ),
+        ("HTTP/1.1 204 No Content\r\n\r\n", ""),
+        ("HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", ""),
+    ] {
+        let split = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nsplit";
+        for _ in 0..2 {
+            let mut client = stage.says(crate::stage::GET).await;
+            let mut upstream = stage.connection().await;
+            upstream.head().await;
+            upstream.says(&format!("{head}{body}{split}")).await;
+            let answer = read_all(&mut client).await;
+            assert!(!answer.contains("split"), "{head}: {answer}");
+            assert_eq!(upstream.end().await, "", "{head}: the connection serves nobody else");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! A gateway, and an upstream whose every byte the test decides.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
+use eyas_http::serve::{Running, Server};
+use eyas_http::{Client, Proxy, Versions};
+use eyas_relay::gateway::{Gateway, GatewayBuilder};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+/// Nothing here takes so long; what does hangs.
+pub(crate) const HANGS: Duration = Duration::from_secs(60);
+
+/// What an upstream does with the connections that come to it.
+pub(crate) struct Stage {
+    pub(crate) running: Running,
+    pub(crate) gateway: Gateway,
+    /// The connections, in the order in which they came.
+    pub(crate) connections: UnboundedReceiver<TcpStream>,
+}
+
+impl Stage {
+    pub(crate) async fn new(
+        plain: bool,
+        set: impl FnOnce(GatewayBuilder) -> GatewayBuilder,
+    ) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("bound");
+        let (send, connections) = unbounded_channel();
+        tokio::spawn(accept(listener, send));
+        let upstream = format!("http://{address}").parse().expect("an upstream");
+        let gateway = set(Gateway::builder(upstream)).build().expect("a gateway");
+        let mut server = Server::builder().extended_connect(true).service(gateway.clone());
+        if plain {
+            server = server.plain();
+        }
+        let running = server.start().await.expect("a server");
+        Self { running, gateway, connections }
+    }
+
+    pub(crate) async fn plain() -> Self {
+        Self::new(true, |gateway| gateway).await
+    }
+
+    /// The next connection on which something is said: a race that is held up may open another one.
+    pub(crate) async fn connection(&mut self) -> Upstream {
+        loop {
+            let next = tokio::time::timeout(HANGS, self.connections.recv()).await;
+            let stream = next.expect("in time").expect("a connection");
+            let spoken = tokio::time::timeout(HANGS, stream.peek(&mut [0])).await;
+            if spoken.expect("in time").is_ok_and(|bytes| bytes > 0) {
+                return Upstream { stream, read: Vec::new() };
+            }
+        }
+    }
+
+    /// A client over TCP that has said this.
+    pub(crate) async fn says(&self, text: &str) -> TcpStream {
+        let mut client = TcpStream::connect(self.running.local_addr()).await.expect("connects");
+        client.write_all(text.as_bytes()).await.expect("writes");
+        client
+    }
+
+    /// What becomes of a request that the upstream is not to hear of.
+    pub(crate) async fn refused(&mut self, text: &str) -> String {
+        let mut client = self.says(text).await;
+        let answer = read_all(&mut client).await;
+        assert!(self.connections.try_recv().is_err(), "the upstream was asked: {text:?}");
+        answer
+    }
+}
+
+async fn accept(listener: TcpListener, send: UnboundedSender<TcpStream>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let _ = send.send(stream);
+    }
+}
+
+/// The upstream's side of a connection.
+pub(crate) struct Upstream {
+    pub(crate) stream: TcpStream,
+    pub(crate) read: Vec<u8>,
+}
+
+impl Upstream {
+    /// Reads until this has come, and gives all before it, and it.
+    pub(crate) async fn until(&mut self, mark: &str) -> String {
+        let mark = mark.as_bytes();
+        loop {
+            if let Some(at) = self.read.windows(mark.len()).position(|some| some == mark) {
+                let rest = self.read.split_off(at + mark.len());
+                let read = std::mem::replace(&mut self.read, rest);
+                return String::from_utf8(read).expect("text");
+            }
+            let reading = self.stream.read_buf(&mut self.read);
+            let some = tokio::time::timeout(HANGS, reading).await.expect("in time").expect("reads");
+            assert!(some > 0, "it ended after {:?}", String::from_utf8_lossy(&self.read));
+        }
+    }
+
+    pub(crate) async fn head(&mut self) -> String {
+        self.until("\r\n\r\n").await
+    }
+
+    pub(crate) async fn says(&mut self, text: &str) {
+        self.stream.write_all(text.as_bytes()).await.expect("writes");
+    }
+
+    /// Waits for the end, and gives what came before it.
+    pub(crate) async fn end(mut self) -> String {
+        let mut rest = self.read;
+        let reading = self.stream.read_to_end(&mut rest);
+        let _ = tokio::time::timeout(HANGS, reading).await.expect("ends");
+        String::from_utf8_lossy(&rest).into_owned()
+    }
+}
+
+pub(crate) async fn read_all(client: &mut TcpStream) -> String {
+    let mut read = Vec::new();
+    let reading = client.read_to_end(&mut read);
+    let _ = tokio::time::timeout(HANGS, reading).await.expect("ends");
+    String::from_utf8_lossy(&read).into_owned()
+}
+
+pub(crate) const GET: &str = "GET /p?q HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n";
+pub(crate) const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/// A client that speaks one version, and trusts the stage.
+pub(crate) fn client(stage: &Stage, versions: Versions) -> Client {
+    let root = stage.running.identity().expect("TLS").certificate().clone();
+    let port = stage.running.local_addr().port();
+    let resolver = Resolver::system();
+    let endpoint = Endpoint::builder()
+        .security(SecurityParameters::platform().with_roots([root]))
+        .resolver(resolver.overriding("localhost", port, vec![Ipv4Addr::LOCALHOST.into()]))
+        .memory(MemoryStore::none())
+        .build()
+        .expect("an endpoint");
+    let client = Client::builder().endpoint(endpoint).proxy(Proxy::none()).versions(versions);
+    client.build().expect("a client")
+}
+
+/// One version of HTTP alone.
+pub(crate) const EACH_VERSION: [Versions; 3] =
+    [only(true, false, false), only(false, true, false), only(false, false, true)];
+
+const fn only(http1: bool, http2: bool, http3: bool) -> Versions {
+    Versions { http1, http2, http3 }
+}

@@ -1,0 +1,104 @@
+//! WebSockets.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use bytes::Bytes;
+use eyas_http::serve::Server;
+use sha1::Digest as _;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::stage::{HANGS, OK, Stage, Upstream};
+
+#[tokio::test]
+async fn a_websocket_is_opened_and_nothing_else_is() {
+    let mut stage = Stage::plain().await;
+    let ask = |upgrade: &str| {
+        format!(
+            "GET /chat HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: {upgrade}\r\n\
+             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        )
+    };
+    let mut client = stage.says(&ask("websocket")).await;
+    let mut upstream = stage.connection().await;
+    let head = upstream.head().await.to_lowercase();
+    assert!(head.contains("upgrade: websocket") && head.contains("connection: upgrade"), "{head}");
+    upstream
+        .says(
+            "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+             Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\nhello",
+        )
+        .await;
+    let mut client_side = Upstream { stream: client, read: Vec::new() };
+    let answer = client_side.head().await.to_lowercase();
+    assert!(answer.starts_with("http/1.1 101 "), "{answer}");
+    assert!(answer.contains("sec-websocket-accept: s3ppl"), "{answer}");
+    client_side.until("hello").await;
+    client_side.says("back").await;
+    upstream.until("back").await;
+    assert_eq!(stage.gateway.stats().tunnels, 1);
+    drop(client_side);
+    assert_eq!(upstream.end().await, "");
+    // Another protocol is not asked for, and an upstream that only says that it switched is not believed.
+    client = stage.says(&ask("h2c")).await;
+    let mut upstream = stage.connection().await;
+    assert!(!upstream.head().await.to_lowercase().contains("upgrade"));
+    upstream.says(OK).await;
+    drop(client);
+    let mut client = stage.says(&ask("websocket")).await;
+    let mut upstream = stage.connection().await;
+    upstream.head().await;
+    upstream.says("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n").await;
+    let mut status = [0; 12];
+    client.read_exact(&mut status).await.expect("an answer");
+    assert_eq!(&status, b"HTTP/1.1 502");
+}
+
+#[tokio::test]
+async fn a_websocket_over_http2_becomes_one_over_http1() {
+    let mut stage = Stage::plain().await;
+    // A silent WebSocket is nobody's fault, and what goes through it is no body.
+    let (idle_time, body_bytes) = (Duration::from_secs(2), 3);
+    let limits = eyas_http::serve::Limits { idle_time, body_bytes, ..Default::default() };
+    let server = Server::builder().plain().extended_connect(true).limits(limits);
+    let running = server.service(stage.gateway.clone()).start().await.expect("a server");
+    let tcp = TcpStream::connect(running.local_addr()).await.expect("connects");
+    let (mut send, connection) = h2::client::handshake(tcp).await.expect("HTTP/2");
+    tokio::spawn(connection);
+    while !send.is_extended_connect_protocol_enabled() {
+        send = send.ready().await.expect("a stream");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let mut ask = http::Request::builder().method("CONNECT").uri("http://a.example/chat");
+    ask = ask.header("sec-websocket-version", "13").extension(h2::ext::Protocol::from("websocket"));
+    let (answer, mut says) = send.send_request(ask.body(()).expect("one"), false).expect("sent");
+    let mut upstream = stage.connection().await;
+    let head = upstream.head().await;
+    assert!(head.starts_with("GET /chat HTTP/1.1\r\n"), "{head}");
+    let key =
+        head.lines().find_map(|line| line.strip_prefix("sec-websocket-key: ")).expect("a key");
+    let hash = sha1::Sha1::digest(format!("{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11"));
+    let accept = base64::engine::general_purpose::STANDARD.encode(hash);
+    upstream
+        .says(&format!(
+            "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+             Sec-WebSocket-Accept: {accept}\r\n\r\nhello"
+        ))
+        .await;
+    let answer = tokio::time::timeout(HANGS, answer).await.expect("in time").expect("a response");
+    assert_eq!(answer.status(), 200);
+    assert!(!answer.headers().contains_key("sec-websocket-accept"));
+    let mut hears = answer.into_body();
+    assert_eq!(hears.data().await.expect("some").expect("data"), "hello");
+    says.send_data("back".into(), false).expect("sent");
+    upstream.until("back").await;
+    tokio::time::sleep(2 * idle_time).await;
+    upstream.says("more").await;
+    assert_eq!(hears.data().await.expect("some").expect("data"), "more");
+    says.send_data(Bytes::new(), true).expect("sent");
+    assert_eq!(upstream.stream.read(&mut [0]).await.expect("an end"), 0);
+    upstream.stream.shutdown().await.expect("ends");
+    let rest = tokio::time::timeout(HANGS, hears.data()).await.expect("in time");
+    assert!(rest.is_none_or(|rest| rest.expect("no reset").is_empty()));
+}
