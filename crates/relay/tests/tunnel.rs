@@ -114,7 +114,8 @@ impl Stage {
         let (target, policy) = self.target(over);
         let (stream, key) = wait(reach(&endpoint, &target, &policy)).await?;
         assert_eq!(Some(key), KeyFingerprint::of(self.server.certificate()));
-        wait(Tunnel::begin(stream, SessionLimits::default())).await
+        let limits = SessionLimits { drain: HANGS, ..SessionLimits::default() };
+        wait(Tunnel::begin(stream, limits)).await
     }
 
     /// A client with these forwards, and what it tells.
@@ -430,5 +431,38 @@ async fn connections_have_streams_of_their_own_where_the_transport_has_streams()
             _ => assert!((7..10).contains(&tunnel.streams()), "{}", tunnel.streams()),
         }
         wait(tunnel.end()).await;
+    }
+}
+
+/// A destination that has nothing to say, and how much it hears until the end.
+async fn listens_only() -> (u16, JoinHandle<std::io::Result<usize>>) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("loopback");
+    let port = listener.local_addr().expect("an address").port();
+    let heard = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await?;
+        stream.shutdown().await?;
+        let mut all = Vec::new();
+        stream.read_to_end(&mut all).await
+    });
+    (port, heard)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_said_before_the_end_arrives_over_every_transport() {
+    const LENGTH: usize = 1_000_000;
+    let stage = Stage::new("").await;
+    for transport in ALL {
+        let tunnel = stage.tunnel(&[transport]).await.expect("a session");
+        let (port, heard) = listens_only().await;
+        let to = eyas_relay::tunnel::forward::destination(&format!("127.0.0.1:{port}"));
+        let mut channel = wait(tunnel.open(to.expect("it"))).await.expect("a channel");
+        wait(channel.read_to_end(&mut Vec::new())).await.expect("it says nothing");
+        wait(channel.write_all(&vec![7; LENGTH])).await.expect("writes");
+        wait(channel.shutdown()).await.expect("ends");
+        // The tail still waits to be sent.
+        drop(channel);
+        wait(tunnel.end()).await;
+        let heard = wait(heard).await.expect("it runs").expect("an end, not a cut");
+        assert_eq!(heard, LENGTH, "{transport}");
     }
 }

@@ -35,7 +35,8 @@ class Tunnels:
         self.directory = world.file("tunnel")
         self.directory.mkdir()
         self.peers: list[Peer] = []
-        self.environment = os.environ | {"XDG_CONFIG_HOME": str(self.directory / "nobody")}
+        self.environment = os.environ | {"XDG_CONFIG_HOME": str(self.directory / "nobody"),
+                                         "XDG_RUNTIME_DIR": str(self.directory)}
         self.known = self.directory / "known_hosts"
         self.keys = self.directory / "authorized_keys"
         self.server = None

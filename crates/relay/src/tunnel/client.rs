@@ -21,7 +21,7 @@ use super::forward::{Forward, Place};
 use super::frame::{Purpose, Why};
 use super::link::{ChannelStream, Link, Questions};
 use super::notice::{Notice, Observer};
-use super::session::{DRAIN, End, SessionLimits, Side};
+use super::session::{End, SessionLimits, Side};
 use super::sessions::{Presence, Sessions};
 use crate::handshake::{Destination, Refusal};
 
@@ -141,10 +141,10 @@ impl Tunnel {
         sessions.enter(peer, self.link.clone())
     }
 
-    /// Waits until the other end has passed on what was said on the channels that have ended, for 5 s at
-    /// most, says goodbye, and waits for the end.
+    /// Waits until the other end has passed on what was said on the channels that have ended, for as
+    /// long as the [limits](SessionLimits::drain) let it, says goodbye, and waits for the end.
     pub async fn end(mut self) {
-        self.link.drain(DRAIN).await;
+        self.link.drain().await;
         self.link.goodbye("the client stops");
         let _ = (&mut self.running).await;
     }

@@ -216,8 +216,10 @@ impl Link {
         timeout(within, answered).await.unwrap_or(false)
     }
 
-    /// Waits until everything has been read of the channels that have ended here, for so long at most.
-    pub(crate) async fn drain(&self, within: Duration) {
+    /// Waits until everything has been read of the channels that have ended here, for as long as the limits
+    /// let it.
+    pub(crate) async fn drain(&self) {
+        let within = self.peek(|session| session.limits().drain);
         let drained = async {
             loop {
                 let heard = self.shared.heard.notified();

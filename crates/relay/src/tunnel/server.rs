@@ -16,7 +16,7 @@ use super::keys::Grant;
 use super::link::{Asked, ChannelStream, Link};
 use super::listening::{Listening, Places};
 use super::notice::{Notice, Observer};
-use super::session::{DRAIN, SessionLimits, Side};
+use super::session::{SessionLimits, Side};
 use super::sessions::Sessions;
 
 /// Sessions at once. One above it is closed at once.
@@ -135,7 +135,7 @@ impl Server {
             };
             let farewell = async {
                 stop.cancelled().await;
-                link.drain(DRAIN).await;
+                link.drain().await;
                 link.goodbye("the server stops");
             };
             let end = link.run(Side::Server, carrier);

@@ -23,6 +23,8 @@ pub struct SessionLimits {
     pub keepalive: Duration,
     /// After so long without a byte it is not: 20 s.
     pub silence: Duration,
+    /// For so long an end that stops waits until the other one has read what has ended: 5 s.
+    pub drain: Duration,
 }
 
 impl Default for SessionLimits {
@@ -36,6 +38,7 @@ impl Default for SessionLimits {
             send_buffer: 256 * 1024,
             keepalive: Duration::from_secs(5),
             silence: Duration::from_secs(20),
+            drain: Duration::from_secs(5),
         }
     }
 }

@@ -32,9 +32,6 @@ use super::frame::{self, Purpose, VERSION, Why};
 /// Bytes that [`Session::poll_transmit`] fills a buffer with, about.
 pub const TRANSMIT: usize = 64 * 1024;
 
-/// How long an end that stops waits for the other one to have read what has ended.
-pub(super) const DRAIN: Duration = Duration::from_secs(5);
-
 /// Which end this is: channels that the client opens have odd numbers, those of the server even ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
@@ -170,6 +167,11 @@ impl Session {
             past: Traffic::default(),
             end: None,
         }
+    }
+
+    /// What it may take.
+    pub fn limits(&self) -> &SessionLimits {
+        &self.limits
     }
 
     /// Why it is over, if it is.

@@ -76,3 +76,68 @@ fn what_breaks_the_protocol_on_a_further_stream_ends_the_session() {
         assert!(said.contains(words), "{said}, not {words}");
     }
 }
+
+/// After how many turns a keystroke has come that is said while a copy is under way, where in these turns
+/// the packets of the copy's stream are lost. What is lost comes three turns later, and what is behind it on
+/// its stream waits for it. Without further streams both have the first one.
+fn turns_until_a_keystroke(has_streams: bool, lost: &[bool]) -> usize {
+    let mut pair = Pair::new();
+    let purpose = |listens| match listens {
+        // What listens stays on the first stream.
+        true => Purpose::Listen { bind: String::new(), port: 0 },
+        false => somewhere(),
+    };
+    let [client, server] = &mut pair.parties;
+    let ids = [0, 1].map(|_| client.session.open(purpose(!has_streams)).expect("a channel"));
+    let lane = client.session.lane_of(ids[0]).expect("a stream");
+    client.send();
+    for lane in LANES {
+        let wire: Vec<u8> = client.wires.entry(lane).or_default().drain(..).collect();
+        server.session.handle_bytes(NOW, lane, &wire);
+    }
+    while let Some(event) = server.session.poll_event() {
+        if let Event::Asked(id, _) = event {
+            server.session.accept(id, 0);
+        }
+    }
+    client.write(ids[0], &[7; 60]);
+    let mut held_until = 0;
+    for turn in 0..1_000 {
+        client.write(ids[0], &[7; 10]);
+        if turn == 5 {
+            client.write(ids[1], b"k");
+        }
+        client.send();
+        if lost.get(turn).is_some_and(|lost| *lost) {
+            held_until = held_until.max(turn + 3);
+        }
+        for one in LANES.into_iter().filter(|one| *one != lane || turn >= held_until) {
+            deliver(client, server, one, usize::MAX);
+        }
+        while let Read::Bytes(_) = server.read(ids[0], 100) {}
+        if server.read(ids[1], 1) == Read::Bytes(1) {
+            return turn;
+        }
+        server.send();
+        for lane in LANES {
+            deliver(server, client, lane, usize::MAX);
+        }
+    }
+    panic!("it never comes")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn what_is_lost_of_a_copy_holds_up_no_keystroke(lost in prop::collection::vec(any::<bool>(), 0..30)) {
+        prop_assert_eq!(turns_until_a_keystroke(true, &lost), 5);
+    }
+}
+
+#[test]
+fn what_is_lost_holds_up_everything_on_the_same_stream() {
+    let lost = [false, false, false, false, false, true];
+    assert_eq!(turns_until_a_keystroke(false, &[]), 5);
+    assert_eq!(turns_until_a_keystroke(false, &lost), 8);
+}
