@@ -3,7 +3,7 @@
 use std::future::pending;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 use libc::{c_int, seccomp_notif};
@@ -34,6 +34,9 @@ pub(super) struct Serving {
     address: Address,
     lines: Mutex<Vec<Line>>,
     numbers: Mutex<Numbers>,
+    /// Read by who still has a copy of a program's descriptor when the program goes on: what the program
+    /// closes then is open until the copy is gone, too.
+    copies: RwLock<()>,
 }
 
 /// A thread, its call, and the descriptor that it is about, if that is one of ours.
@@ -58,6 +61,7 @@ impl Serving {
             address,
             lines: Mutex::default(),
             numbers: Mutex::new(Numbers::new()),
+            copies: RwLock::default(),
         }
     }
 
@@ -70,21 +74,43 @@ impl Serving {
             return;
         };
         let socket = thread.socket(call.fd());
-        let mut stopped = Stopped { thread, call, socket };
+        let stopped = Stopped { thread, call, socket };
+        if let Some((stopped, asked)) = self.answer_at_once(stopped) {
+            self.ask(&stopped, &asked).await;
+        }
+    }
+
+    /// Answers a call, or gives back what the supervisor is to be asked.
+    fn answer_at_once(&self, mut stopped: Stopped) -> Option<(Stopped, Box<Asked>)> {
+        let (call, number) = (stopped.thread.call, stopped.call.number);
         let answered = match plan(&stopped) {
-            Ok(Plan::Pass) => self.listener.pass(said.id),
-            Ok(Plan::Copy { close_on_exec }) => self.copy(&stopped, close_on_exec),
             Ok(Plan::Ask(asked)) => {
                 // Another thread may close it while this one waits.
                 stopped.socket = None;
-                self.ask(&stopped, &asked).await;
-                return;
+                return Some((stopped, asked));
             }
-            Err(Errno(errno)) => self.listener.answer(said.id, Err(errno)),
+            Ok(Plan::Copy { close_on_exec }) => {
+                let _copies = self.copies();
+                let answered = self.copy(&stopped, close_on_exec);
+                stopped.socket = None;
+                answered
+            }
+            answer => {
+                stopped.socket = None;
+                match answer {
+                    Err(Errno(errno)) => self.listener.answer(call, Err(errno)),
+                    Ok(_) => self.listener.pass(call),
+                }
+            }
         };
         if let Err(error) = answered {
-            tracing::debug!(%error, call = call.number, "a call was not answered");
+            tracing::debug!(%error, call = number, "a call was not answered");
         }
+        None
+    }
+
+    fn copies(&self) -> RwLockReadGuard<'_, ()> {
+        self.copies.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn copy(&self, stopped: &Stopped, close_on_exec: bool) -> io::Result<()> {
@@ -99,7 +125,14 @@ impl Serving {
     }
 
     async fn ask(&self, stopped: &Stopped, asked: &Asked) {
-        match self.exchange(&stopped.thread, asked).await {
+        let mut replied = self.exchange(&stopped.thread, asked).await;
+        if matches!(&replied, Ok(reply) if reply.response.result == -libc::EADDRINUSE) {
+            // By a socket, perhaps, that the program has closed and that we have a copy of.
+            drop(self.copies.write());
+            replied = self.exchange(&stopped.thread, asked).await;
+        }
+        let _copies = self.copies();
+        match replied {
             Ok(reply) => self.deliver(stopped, asked, &reply),
             Err(error) => self.answer(stopped, asked, Err(error)),
         }
