@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import functools
 import pathlib
 import signal
 import subprocess
@@ -25,8 +26,10 @@ from .sctp.run import run as run_sctp
 from .times import Times
 from .world import World
 
-# Peers of SCTP whose cases run beside the others.
-BESIDE = ("usrsctp", "pion")
+# Peers of SCTP whose cases run beside the others, and so do the cases of programs for a kernel's SCTP,
+# by the beginning of their names.
+BESIDE_PEERS = ("usrsctp", "pion")
+BESIDE_CASES = "socket_"
 
 
 def main() -> int:
@@ -34,10 +37,11 @@ def main() -> int:
     report = Report(options.strict)
     times = Times()
     with tempfile.TemporaryDirectory(prefix="eyas-interop-") as directory, contextlib.ExitStack() as ends:
-        beside = None
+        beside = []
         if not options.only:
-            beside = Beside(pathlib.Path(directory), options)
-            ends.callback(beside.stop)
+            for number, words in enumerate([BESIDE_PEERS, (BESIDE_CASES,)]):
+                beside.append(Beside(words, pathlib.Path(directory) / f"beside-{number}.log", options))
+                ends.callback(beside[-1].stop)
         try:
             for name, is_wanted, part in parts(pathlib.Path(directory), options, report, beside, times):
                 if is_wanted:
@@ -51,7 +55,7 @@ def main() -> int:
 
 
 def parts(
-    directory: pathlib.Path, options: argparse.Namespace, report: Report, beside: "Beside | None",
+    directory: pathlib.Path, options: argparse.Namespace, report: Report, beside: "list[Beside]",
     times: Times,
 ) -> Iterator[tuple[str, bool, Callable[[], None]]]:
     """The parts of a run in their order: the name, whether it is wanted, and what runs it."""
@@ -65,7 +69,6 @@ def parts(
 
     yield "memory", memory.is_wanted(only), lambda: memory.run(report, only)
     yield "sctp", wants_sctp(only), lambda: sctp(directory, options, report)
-    yield "beside", beside is not None, lambda: beside.end(report)
     yield "multipath", asked("multipath"), of_command(multipath.run)
     # Times of two generators: for a machine that does nothing else, so only if asked for.
     yield "load", "load" in only, of_command(load.run)
@@ -74,24 +77,27 @@ def parts(
     yield "netem", asked("netem"), of_command(netem.run)
     yield "hostile", wants_hostile(only), lambda: hostile.run(command(options), report, only)
     yield "others", wants_others(only), lambda: others(directory, options, report, times)
+    for run in beside:
+        yield run.name, True, functools.partial(run.end, report)
 
 
 class Beside:
-    """The cases with some peers of SCTP, in namespaces and a process of their own: they wait more
-    than they work, as do those with the others meanwhile."""
+    """Some cases in namespaces and a process of their own: they wait more than they work, as do the
+    others meanwhile."""
 
-    def __init__(self, directory: pathlib.Path, options: argparse.Namespace) -> None:
+    def __init__(self, words: tuple[str, ...], log: pathlib.Path, options: argparse.Namespace) -> None:
+        self.name = f"the run beside ({' and '.join(words)})"
         command = [sys.executable, "-m", "eyas_interop"]
-        command += [word for peer in BESIDE for word in ("--only", peer)]
+        command += [part for word in words for part in ("--only", word)]
         command += ["--eyas", str(options.eyas)] if options.eyas else []
         command += ["--keep"] if options.keep else []
-        self.peer = Peer("the run beside", command, directory / "beside.log")
+        self.peer = Peer(self.name, command, log)
 
     def end(self, report: Report) -> None:
         """Waits for its end, and shows what it said."""
         status = self.peer.process.wait()
         print(self.peer.log.read_text(errors="replace"), flush=True)
-        report.check("runner", f"{' and '.join(BESIDE)}, above", status == 0, f"status {status}")
+        report.check("runner", f"{self.name}, above", status == 0, f"status {status}")
 
     def stop(self) -> None:
         """Ends it, if it has not ended, with time to take its namespaces down."""
@@ -126,7 +132,7 @@ def wants_others(only: list[str]) -> bool:
 def sctp(directory: pathlib.Path, options: argparse.Namespace, report: Report) -> None:
     """Our SCTP against that of others, and the command over the kernel's."""
     example = build("--package", "eyas-sctp", "--example", "peer") / "examples" / "peer"
-    rest = [name for name in NAMES if name not in BESIDE]
+    rest = [name for name in NAMES if name not in BESIDE_PEERS]
     run_sctp(directory, example, command(options), report, options.only or rest)
 
 
@@ -168,7 +174,7 @@ def parse() -> argparse.Namespace:
 def run(world: World, only: list[str], times: Times) -> None:
     for case in CASES:
         peer, name = case.peer, case.__name__.removeprefix("case_")
-        if only and not any(word in f"{peer} {name}" for word in only):
+        if not is_asked(peer, name, only):
             continue
         with times.of(f"others: {name}"):
             try:
@@ -178,6 +184,13 @@ def run(world: World, only: list[str], times: Times) -> None:
             except Exception as error:  # one broken case must not hide the others
                 world.report.failed(peer, name, f"{type(error).__name__}: {error}")
             world.network.heal()
+
+
+def is_asked(peer: str, name: str, only: list[str]) -> bool:
+    """Whether a case runs here: one whose words are given; else all but those that run beside."""
+    if only:
+        return any(word in f"{peer} {name}" for word in only)
+    return not name.startswith(BESIDE_CASES)
 
 
 def keep(directory: pathlib.Path) -> None:
