@@ -229,12 +229,18 @@ impl Subject {
             Step::Abort => drop(endpoint.abort(now, id, Bytes::from_static(b"so"))),
             Step::ResetStreams(outgoing, streams) => {
                 let streams: Vec<_> = streams.iter().map(|one| StreamId((*one).into())).collect();
-                let _ = endpoint.reset_streams(now, id, *outgoing, &streams);
+                let _ = endpoint
+                    .association_mut(now, id)
+                    .and_then(|mut one| one.reset_streams(*outgoing, &streams));
             }
             Step::AddStreams(outbound, inbound) => {
-                let _ = endpoint.add_streams(now, id, *outbound % 40, *inbound % 40);
+                let _ = endpoint
+                    .association_mut(now, id)
+                    .and_then(|mut one| one.add_streams(*outbound % 40, *inbound % 40));
             }
-            Step::ResetAssociation => drop(endpoint.reset_association(now, id)),
+            Step::ResetAssociation => {
+                let _ = endpoint.association_mut(now, id).and_then(|mut one| one.reset());
+            }
             Step::Report { kind, quoted, last } => {
                 let quoted = quoted.clone().map(Bytes::from);
                 let quoted = if *last { Some(self.last.clone()) } else { quoted };

@@ -96,7 +96,10 @@ impl World {
             2 => self.say_open(stream, b, c),
             3 => {
                 let streams = if c == 0 { vec![] } else { vec![stream] };
-                let _ = self.peer.reset_streams(self.now, self.of_peer, b & 1 == 0, &streams);
+                let _ = self
+                    .peer
+                    .association_mut(self.now, self.of_peer)
+                    .and_then(|mut one| one.reset_streams(b & 1 == 0, &streams));
             }
             4 => self.open(stream, b, c),
             5 => {

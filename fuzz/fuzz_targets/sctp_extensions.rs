@@ -148,9 +148,24 @@ impl Subject {
                 let packet = self.peer.packet(&chunk, c);
                 self.host.take(now, socket(0, 0), packet);
             }
-            8 => drop(self.host.endpoint.add_address(now, id, address(a))),
-            9 => drop(self.host.endpoint.remove_address(now, id, address(a))),
-            10 => drop(self.host.endpoint.set_peer_primary(now, id, address(a))),
+            8 => drop(
+                self.host
+                    .endpoint
+                    .association_mut(now, id)
+                    .and_then(|mut one| one.add_address(address(a))),
+            ),
+            9 => drop(
+                self.host
+                    .endpoint
+                    .association_mut(now, id)
+                    .and_then(|mut one| one.remove_address(address(a))),
+            ),
+            10 => drop(
+                self.host
+                    .endpoint
+                    .association_mut(now, id)
+                    .and_then(|mut one| one.set_peer_primary(address(a))),
+            ),
             11 => {
                 self.now += Duration::from_millis(u64::from(a) * 16);
                 self.host.endpoint.handle_input(self.now, Input::Tick);

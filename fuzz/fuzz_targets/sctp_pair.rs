@@ -318,13 +318,17 @@ impl Pair {
                 let streams: Vec<_> =
                     streams.iter().map(|stream| StreamId((stream % 20).into())).collect();
                 let endpoint = &mut self.hosts[usize::from(*side)].endpoint;
-                let _ = endpoint.reset_streams(now, id, *outgoing, &streams);
+                let _ = endpoint
+                    .association_mut(now, id)
+                    .and_then(|mut one| one.reset_streams(*outgoing, &streams));
             }
             Step::AddStreams { side, outbound, inbound } => {
                 let Some(id) = self.ids[usize::from(*side)] else { return };
                 let (outbound, inbound) = ((outbound % 8).into(), (inbound % 8).into());
                 let endpoint = &mut self.hosts[usize::from(*side)].endpoint;
-                let _ = endpoint.add_streams(now, id, outbound, inbound);
+                let _ = endpoint
+                    .association_mut(now, id)
+                    .and_then(|mut one| one.add_streams(outbound, inbound));
             }
             Step::Cut(network) => {
                 let cut = &mut self.cut[usize::from(network % NETWORKS)];
@@ -332,7 +336,10 @@ impl Pair {
             }
             Step::ResetAssociation(side) => {
                 let Some(id) = self.ids[usize::from(*side)] else { return };
-                let _ = self.hosts[usize::from(*side)].endpoint.reset_association(now, id);
+                let _ = self.hosts[usize::from(*side)]
+                    .endpoint
+                    .association_mut(now, id)
+                    .and_then(|mut one| one.reset());
             }
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use eyas_sctp::endpoint::{Endpoint, PathStatus, QueueInfo, Status};
+use eyas_sctp::endpoint::{AssociationMut, Endpoint, PathStatus, QueueInfo, Status};
 use eyas_sctp::error::Error as Misuse;
 use eyas_sctp::event::Event;
 use eyas_sctp::identifier::{AssociationId, PathId, StreamId};
@@ -206,10 +206,7 @@ impl SctpAssociation {
     /// # Errors
     /// If there is no such path.
     pub fn set_primary(&self, path: PathId) -> Result<(), SctpError> {
-        if let Carried::Kernel(kernel) = &self.0 {
-            return Ok(kernel.set_primary(path)?);
-        }
-        Ok(self.call(|endpoint, now, id| endpoint.set_primary(now, id, path))?)
+        self.ask(|kernel| kernel.set_primary(path), |own| own.set_primary(path))
     }
 
     /// Tells the peer of another address of this host, which gives it another path (RFC 5061):
@@ -222,10 +219,7 @@ impl SctpAssociation {
     /// ([`dynamic_addresses`](eyas_sctp::config::Extensions::dynamic_addresses)), or too many
     /// requests wait.
     pub fn add_address(&self, address: IpAddr) -> Result<(), SctpError> {
-        if let Carried::Kernel(kernel) = &self.0 {
-            return Ok(kernel.add_address(address)?);
-        }
-        Ok(self.call(|endpoint, now, id| endpoint.add_address(now, id, address))?)
+        self.ask(|kernel| kernel.add_address(address), |own| own.add_address(address))
     }
 
     /// Takes an address of this host back (RFC 5061), unless it is the last one:
@@ -234,10 +228,7 @@ impl SctpAssociation {
     /// # Errors
     /// If the peer cannot do it, or too many requests wait.
     pub fn remove_address(&self, address: IpAddr) -> Result<(), SctpError> {
-        if let Carried::Kernel(kernel) = &self.0 {
-            return Ok(kernel.remove_address(address)?);
-        }
-        Ok(self.call(|endpoint, now, id| endpoint.remove_address(now, id, address))?)
+        self.ask(|kernel| kernel.remove_address(address), |own| own.remove_address(address))
     }
 
     /// Asks the peer to send to this address of ours first (RFC 5061 §4.2.4): [`Event::OwnAddress`]
@@ -246,7 +237,7 @@ impl SctpAssociation {
     /// # Errors
     /// If the peer cannot do it, or too many requests wait.
     pub fn set_peer_primary(&self, address: IpAddr) -> Result<(), SctpError> {
-        Ok(self.call(|endpoint, now, id| endpoint.set_peer_primary(now, id, address))?)
+        self.ask(not_by_kernel, |own| own.set_peer_primary(address))
     }
 
     /// Adds or replaces a key of AUTH that the peer has, too (RFC 4895; `SCTP_AUTH_KEY`). Keys that
@@ -257,7 +248,7 @@ impl SctpAssociation {
     /// If AUTH was not agreed on, or there are too many keys.
     pub fn set_shared_key(&self, key_id: u16, key: impl Into<Bytes>) -> Result<(), SctpError> {
         let key = key.into();
-        Ok(self.call(|endpoint, now, id| endpoint.set_shared_key(now, id, key_id, key))?)
+        self.ask(not_by_kernel, |own| own.set_shared_key(key_id, key))
     }
 
     /// Signs with this key from now on (`SCTP_AUTH_ACTIVE_KEY`).
@@ -265,7 +256,7 @@ impl SctpAssociation {
     /// # Errors
     /// If AUTH was not agreed on, or there is no such key.
     pub fn activate_shared_key(&self, key_id: u16) -> Result<(), SctpError> {
-        Ok(self.call(|endpoint, now, id| endpoint.activate_shared_key(now, id, key_id))?)
+        self.ask(not_by_kernel, |own| own.activate_shared_key(key_id))
     }
 
     /// Removes a key (`SCTP_AUTH_DELETE_KEY`): what is signed with it counts for nothing.
@@ -273,7 +264,7 @@ impl SctpAssociation {
     /// # Errors
     /// If AUTH was not agreed on, there is no such key, or it is the one that is signed with.
     pub fn remove_shared_key(&self, key_id: u16) -> Result<(), SctpError> {
-        Ok(self.call(|endpoint, now, id| endpoint.remove_shared_key(now, id, key_id))?)
+        self.ask(not_by_kernel, |own| own.remove_shared_key(key_id))
     }
 
     /// Resets our outgoing streams, or the peer's; all of them if `streams` is empty (RFC 6525).
@@ -281,10 +272,10 @@ impl SctpAssociation {
     /// # Errors
     /// If the peer cannot do it, or another request is under way.
     pub fn reset_streams(&self, outgoing: bool, streams: &[StreamId]) -> Result<(), SctpError> {
-        if let Carried::Kernel(kernel) = &self.0 {
-            return Ok(kernel.reset_streams(outgoing, streams)?);
-        }
-        Ok(self.call(|endpoint, now, id| endpoint.reset_streams(now, id, outgoing, streams))?)
+        self.ask(
+            |kernel| kernel.reset_streams(outgoing, streams),
+            |own| own.reset_streams(outgoing, streams),
+        )
     }
 
     /// Says that nothing more is sent on this stream, once all of it is on its way: the stream is
@@ -302,10 +293,10 @@ impl SctpAssociation {
     /// # Errors
     /// If the peer cannot do it, or another request is under way.
     pub fn add_streams(&self, outbound: u16, inbound: u16) -> Result<(), SctpError> {
-        if let Carried::Kernel(kernel) = &self.0 {
-            return Ok(kernel.add_streams(outbound, inbound)?);
-        }
-        Ok(self.call(|endpoint, now, id| endpoint.add_streams(now, id, outbound, inbound))?)
+        self.ask(
+            |kernel| kernel.add_streams(outbound, inbound),
+            |own| own.add_streams(outbound, inbound),
+        )
     }
 
     /// Waits until the peer has answered, or the association is up or over.
@@ -420,7 +411,10 @@ impl SctpAssociation {
         let asked = match state.endpoint.stream_queue(id, stream) {
             _ if !can_reset => Err(Misuse::NotSupported),
             Some(queue) if queue.unsent > 0 => Err(Misuse::Busy),
-            _ => state.endpoint.reset_streams(hub.now(), id, true, &[stream]),
+            _ => state
+                .endpoint
+                .association_mut(hub.now(), id)
+                .and_then(|mut own| own.reset_streams(true, &[stream])),
         };
         let ended = match asked {
             Err(Misuse::Busy) => {
@@ -448,6 +442,21 @@ impl SctpAssociation {
     }
 
     /// Calls the protocol; what this file does not ask of the kernel, the kernel cannot do.
+    /// Asks for something: the kernel, or our own association.
+    fn ask(
+        &self,
+        kernel: impl FnOnce(&KernelAssociation) -> Result<(), Misuse>,
+        own: impl FnOnce(&mut AssociationMut<'_>) -> Result<(), Misuse>,
+    ) -> Result<(), SctpError> {
+        match &self.0 {
+            Carried::Kernel(association) => kernel(association)?,
+            Carried::Own(_) => {
+                self.call(|endpoint, now, id| own(&mut endpoint.association_mut(now, id)?))?;
+            }
+        }
+        Ok(())
+    }
+
     fn call<T>(
         &self,
         action: impl FnOnce(&mut Endpoint, std::time::Duration, AssociationId) -> Result<T, Misuse>,
@@ -467,6 +476,11 @@ impl SctpAssociation {
             Carried::Kernel(kernel) => Ok(kernel.with_slot(action)),
         }
     }
+}
+
+/// What the kernel cannot be asked for.
+fn not_by_kernel(_: &KernelAssociation) -> Result<(), Misuse> {
+    Err(Misuse::NotSupported)
 }
 
 fn lost(reason: &Option<eyas_sctp::event::LossReason>) -> SctpError {

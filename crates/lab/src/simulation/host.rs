@@ -114,7 +114,8 @@ impl Host {
         let Some(id) = self.association else { return };
         for address in self.untold.drain(..) {
             // A peer that does not take addresses leaves the association as it is.
-            let _ = self.endpoint.add_address(now, id, address);
+            let association = self.endpoint.association_mut(now, id);
+            let _ = association.and_then(|mut association| association.add_address(address));
         }
     }
 

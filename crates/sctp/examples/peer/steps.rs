@@ -45,9 +45,9 @@ fn one(peer: &mut Peer, name: &str, rest: &str) -> Result<(), Box<dyn Failure>> 
         "add" => {
             let address = rest.parse()?;
             peer.carrier.add(address)?;
-            peer.endpoint.add_address(now, id, address)?;
+            peer.endpoint.association_mut(now, id)?.add_address(address)?;
         }
-        "remove" => peer.endpoint.remove_address(now, id, rest.parse()?)?,
+        "remove" => peer.endpoint.association_mut(now, id)?.remove_address(rest.parse()?)?,
         "restart" => {
             // As if this host had lost its memory: the peer is told nothing.
             peer.endpoint.forget(now, id);
@@ -117,7 +117,7 @@ fn reset(peer: &mut Peer, list: &str) -> Result<(), Box<dyn Failure>> {
         list.split(',').map(|one| number(one).map(StreamId)).collect::<Result<_, _>>()?;
     let id = peer.id.ok_or("there is no association")?;
     let before = peer.events.len();
-    peer.endpoint.reset_streams(peer.now(), id, true, &streams)?;
+    peer.endpoint.association_mut(peer.now(), id)?.reset_streams(true, &streams)?;
     peer.until(|peer| {
         peer.events[before..].iter().any(|event| event.starts_with("reset outgoing"))
     })?;

@@ -117,7 +117,8 @@ impl DataChannels {
         if ready.is_empty() {
             return false;
         }
-        match endpoint.reset_streams(now, self.association, true, &ready) {
+        let association = endpoint.association_mut(now, self.association);
+        match association.and_then(|mut association| association.reset_streams(true, &ready)) {
             Ok(()) => {
                 for id in &ready {
                     if let Some(closing) = self.closings.by_stream.get_mut(id) {

@@ -7,7 +7,6 @@ use core::{net::SocketAddr, time::Duration};
 use super::Endpoint;
 use super::registry::Peer;
 use crate::config::AssociationConfig;
-use crate::error::Error;
 use crate::identifier::AssociationId;
 use crate::wire::Packet;
 
@@ -22,26 +21,6 @@ impl Endpoint {
     pub fn accept_with(&mut self, association: AssociationConfig) {
         self.config.association = association;
         self.accepting = Arc::new(self.config.association.clone());
-    }
-
-    /// Changes how an association behaves: timeouts, limits of retransmissions, heartbeats,
-    /// acknowledgements, Nagle, the largest chunk, the send buffer, the point of partial delivery and
-    /// the scheduler of its streams. What was agreed on with the peer stays, and so do the receive
-    /// buffer, paths with their congestion control, and keys.
-    ///
-    /// # Errors
-    /// If there is no such association.
-    pub fn configure(
-        &mut self,
-        now: Duration,
-        id: AssociationId,
-        association: &AssociationConfig,
-    ) -> Result<(), Error> {
-        let config = self.share(association);
-        self.with(now, id, |association, _, _| {
-            association.configure(config);
-            Ok(())
-        })
     }
 
     /// How an association behaves, while there is one.

@@ -15,24 +15,22 @@
 //! | `output`, `train` | what to do next; packets that leave together | |
 //! | `packet_buffer` | where packets are written, in either form | |
 //! | `random` | tags, TSNs and keys from the seed | RFC 4086 |
-//! | `own_addresses` | addresses of ours that a peer is told of | RFC 5061 |
-//! | `keys` | shared keys of AUTH | RFC 6458 §8.3 |
+//! | `association_mut` | what is asked of one association: paths, streams, addresses, keys | RFC 6458 §8.1, RFC 6525, RFC 5061 |
 //! | `out_of_band` | associations whose INITs went another way | draft-hancke-tsvwg-snap |
 //! | `live` | what can be changed while it runs | RFC 6458 §8.1 |
 //! | `status` | what can be asked | RFC 6458 §8.2 |
 
+mod association_mut;
 pub(crate) mod cookie;
 mod cookie_echo;
 mod init;
 mod input;
-mod keys;
 mod limit;
 mod live;
 mod memory;
 mod out_of_band;
 mod out_of_the_blue;
 mod output;
-mod own_addresses;
 pub(crate) mod packet_buffer;
 mod random;
 pub(crate) mod registry;
@@ -48,13 +46,12 @@ use core::{
 };
 
 use crate::association::init_params::InitParams;
-use crate::association::reconfiguration::Request;
 use crate::association::{Association, AssociationSeed, addresses};
 use crate::auth::{AuthOffer, RANDOM_LEN};
 use crate::config::{AssociationConfig, ConnectOptions, EndpointConfig};
 use crate::counters::Counters;
 use crate::error::Error;
-use crate::identifier::{AssociationId, PathId, StreamId, VerificationTag};
+use crate::identifier::{AssociationId, StreamId, VerificationTag};
 use crate::message::{Message, SendInfo};
 use crate::serial::Tsn;
 use crate::wire::ChunkType;
@@ -70,6 +67,7 @@ use train::Train;
 
 pub use crate::path::PathState;
 pub use crate::send::{AssociationQueueInfo, QueueInfo};
+pub use association_mut::AssociationMut;
 pub use status::{Agreed, AssociationState, PathStatus, Status};
 
 /// The first of the ports that are drawn for associations without one of their own
@@ -252,81 +250,6 @@ impl Endpoint {
         self.drop_slot(slot);
     }
 
-    /// Makes a path the primary one (`SCTP_PRIMARY_ADDR`).
-    ///
-    /// # Errors
-    /// If there is no such path, or it is not yet verified.
-    pub fn set_primary(
-        &mut self,
-        now: Duration,
-        id: AssociationId,
-        path: PathId,
-    ) -> Result<(), Error> {
-        self.with(now, id, |association, now, _| association.set_primary(now, path))
-    }
-
-    /// Sends a HEARTBEAT on a path as soon as one can go (`SPP_HB_DEMAND`, RFC 6458 §8.1.12).
-    ///
-    /// # Errors
-    /// If there is no such path.
-    pub fn request_heartbeat(
-        &mut self,
-        now: Duration,
-        id: AssociationId,
-        path: PathId,
-    ) -> Result<(), Error> {
-        self.with(now, id, |association, _, _| association.request_heartbeat(path))
-    }
-
-    /// Asks for a reset of streams (RFC 6525 §5.1.2): our outgoing ones, or the peer's. All of
-    /// them if `streams` is empty.
-    ///
-    /// # Errors
-    /// If the peer cannot do it, or another request is under way.
-    pub fn reset_streams(
-        &mut self,
-        now: Duration,
-        id: AssociationId,
-        outgoing: bool,
-        streams: &[StreamId],
-    ) -> Result<(), Error> {
-        let streams = streams.to_vec();
-        let request = match outgoing {
-            true => Request::ResetOutgoing(streams),
-            false => Request::ResetIncoming(streams),
-        };
-        self.with(now, id, |association, now, counters| {
-            association.reconfigure(now, request, counters)
-        })
-    }
-
-    /// Asks for more streams (RFC 6525 §5.1.5, §5.1.6).
-    ///
-    /// # Errors
-    /// If the peer cannot do it, or another request is under way.
-    pub fn add_streams(
-        &mut self,
-        now: Duration,
-        id: AssociationId,
-        outbound: u16,
-        inbound: u16,
-    ) -> Result<(), Error> {
-        let request = Request::AddStreams { outbound, inbound };
-        self.with(now, id, |association, now, counters| {
-            association.reconfigure(now, request, counters)
-        })
-    }
-
-    /// Asks for a reset of both sides' TSNs and all streams (RFC 6525 §5.1.4).
-    ///
-    /// # Errors
-    /// If the peer cannot do it, or another request is under way.
-    pub fn reset_association(&mut self, now: Duration, id: AssociationId) -> Result<(), Error> {
-        self.with(now, id, |association, now, counters| {
-            association.reconfigure(now, Request::ResetAssociation, counters)
-        })
-    }
-
     /// An association at this moment (`SCTP_STATUS`), while there is one.
     #[must_use]
     pub fn status(&self, id: AssociationId) -> Option<Status> {
@@ -387,12 +310,7 @@ impl Endpoint {
         id: AssociationId,
         act: impl FnOnce(&mut Association, Duration, &mut Counters) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.see(now);
-        let slot = self.registry.slot(id).ok_or(Error::NoAssociation)?;
-        let entry = self.registry.entry_mut(slot).ok_or(Error::NoAssociation)?;
-        let outcome = act(&mut entry.association, self.now, &mut self.counters);
-        self.touch(slot);
-        outcome
+        self.association_mut(now, id)?.with(act)
     }
 
     /// The association in `slot` may have something to give out.

@@ -21,7 +21,7 @@ fn caught() -> (World, Bytes) {
     world.run_for(Duration::from_millis(100));
     let now = world.now;
     let endpoint = &mut world.hosts[A].endpoint;
-    endpoint.add_address(now, a, address(A, 1)).unwrap();
+    endpoint.association_mut(now, a).unwrap().add_address(address(A, 1)).unwrap();
     let packet = loop {
         match endpoint.poll_output(now) {
             Output::Transmit(transmit) if names(&transmit.contents).contains("ASCONF") => {
@@ -117,7 +117,12 @@ fn repeated_it_is_answered_and_not_done_again() {
     assert_eq!(addresses(&world), [address(A, 0), address(A, 1)]);
     // Once the peer has asked for something else, the old request is nothing any more.
     let a = world.hosts[A].only();
-    world.hosts[A].endpoint.remove_address(world.now, a, address(A, 1)).unwrap();
+    world.hosts[A]
+        .endpoint
+        .association_mut(world.now, a)
+        .unwrap()
+        .remove_address(address(A, 1))
+        .unwrap();
     world.run_for(Duration::from_secs(10));
     world.clear_ladder();
     inject(&mut world, socket(A, 0), packet);

@@ -86,12 +86,12 @@ fn a_key_is_changed_while_data_flows() {
     let (a, b) = world.connected();
     let now = world.now;
     for (host, id) in [(A, a), (B, b)] {
-        let endpoint = &mut world.hosts[host].endpoint;
-        assert_eq!(endpoint.activate_shared_key(now, id, 10), Err(Error::NoSuchKey));
-        assert_eq!(endpoint.set_shared_key(now, id, 10, Bytes::from_static(b"new")), Ok(()));
-        assert_eq!(endpoint.activate_shared_key(now, id, 10), Ok(()));
-        assert_eq!(endpoint.remove_shared_key(now, id, 9), Ok(()));
-        assert_eq!(endpoint.remove_shared_key(now, id, 10), Err(Error::Busy));
+        let mut association = world.hosts[host].endpoint.association_mut(now, id).unwrap();
+        assert_eq!(association.activate_shared_key(10), Err(Error::NoSuchKey));
+        assert_eq!(association.set_shared_key(10, Bytes::from_static(b"new")), Ok(()));
+        assert_eq!(association.activate_shared_key(10), Ok(()));
+        assert_eq!(association.remove_shared_key(9), Ok(()));
+        assert_eq!(association.remove_shared_key(10), Err(Error::Busy));
     }
     world.send(A, a, 1, "hello");
     world.run_for(Duration::from_secs(1));
@@ -102,7 +102,8 @@ fn a_key_is_changed_while_data_flows() {
 fn keys_need_an_agreement() {
     let mut world = World::new();
     let (a, _) = world.connected();
-    let refused = world.hosts[A].endpoint.activate_shared_key(world.now, a, 0);
+    let refused =
+        world.hosts[A].endpoint.association_mut(world.now, a).unwrap().activate_shared_key(0);
     assert_eq!(refused, Err(Error::NotSupported));
 }
 

@@ -1,6 +1,7 @@
 //! What is changed while an endpoint and its associations run.
 
 use crate::world::{A, B, World, ms, quiet};
+use eyas_sctp::error::Error;
 use eyas_sctp::event::{Event, LossReason};
 
 #[test]
@@ -31,7 +32,7 @@ fn settings_of_a_running_association_count_from_now_on() {
     let mut config = endpoint.association_config(a).unwrap().clone();
     config.send_buffer = 20_000;
     config.rto_min = ms(7000);
-    endpoint.configure(now, a, &config).unwrap();
+    endpoint.association_mut(now, a).unwrap().configure(&config).unwrap();
     assert!(endpoint.is_writable(a, 10_001));
     assert_eq!(endpoint.association_config(a).unwrap().send_buffer, 20_000);
     assert!(world.hosts[A].status(a).paths.iter().all(|path| path.rto >= ms(7000)));
@@ -50,4 +51,15 @@ fn who_waits_for_room_hears_of_it() {
     world.run_for(ms(5000));
     assert!(world.hosts[A].said().contains(&Event::Writable));
     assert_eq!(world.hosts[A].endpoint.queued(a), 0);
+}
+
+#[test]
+fn one_that_was_forgotten_cannot_be_changed() {
+    let mut world = World::new();
+    let (a, _) = world.connected();
+    let now = world.now;
+    let endpoint = &mut world.hosts[A].endpoint;
+    assert!(endpoint.association_mut(now, a).is_ok());
+    endpoint.forget(now, a);
+    assert_eq!(endpoint.association_mut(now, a).err(), Some(Error::NoAssociation));
 }

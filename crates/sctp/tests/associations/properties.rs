@@ -289,11 +289,11 @@ fn play(setting: &Setting, steps: &[Step]) -> u64 {
             Step::Mend => world.network.cut.clear(),
             Step::Readdress { host } if setting.dynamic_addresses && setting.networks > 1 => {
                 let (endpoint, address) = (&mut world.hosts[host].endpoint, address(host, 1));
-                let asked = if second_address[host] {
-                    endpoint.remove_address(world.now, ids[host], address)
-                } else {
-                    endpoint.add_address(world.now, ids[host], address)
-                };
+                let own = endpoint.association_mut(world.now, ids[host]);
+                let asked = own.and_then(|mut own| match second_address[host] {
+                    true => own.remove_address(address),
+                    false => own.add_address(address),
+                });
                 second_address[host] ^= asked.is_ok();
             }
             Step::Readdress { .. } => {}

@@ -37,8 +37,17 @@ fn a_stream_is_reset_while_data_flows() {
         }
         let now = world.now;
         world.drain();
-        world.hosts[A].endpoint.reset_streams(now, a, true, &[StreamId(1)]).unwrap();
-        let again = world.hosts[A].endpoint.reset_streams(now, a, true, &[StreamId(2)]);
+        world.hosts[A]
+            .endpoint
+            .association_mut(now, a)
+            .unwrap()
+            .reset_streams(true, &[StreamId(1)])
+            .unwrap();
+        let again = world.hosts[A]
+            .endpoint
+            .association_mut(now, a)
+            .unwrap()
+            .reset_streams(true, &[StreamId(2)]);
         assert_eq!(again, Err(Error::Busy));
         world.send(A, a, 1, "d");
         world.send(A, a, 2, "d");
@@ -62,7 +71,12 @@ fn a_stream_that_was_never_used_waits_for_its_reset_like_any_other() {
     let (a, _) = world.connected();
     world.clear_ladder();
     world.lose("A -> B  RE-CONFIG");
-    world.hosts[A].endpoint.reset_streams(world.now, a, true, &[StreamId(5)]).unwrap();
+    world.hosts[A]
+        .endpoint
+        .association_mut(world.now, a)
+        .unwrap()
+        .reset_streams(true, &[StreamId(5)])
+        .unwrap();
     world.send(A, a, 5, "after it");
     world.run_for(ms(500));
     // It would have a TSN that the reset says was never used on the stream (RFC 6525 §5.1.2, A).
@@ -77,11 +91,21 @@ fn the_ladder_of_a_reset() {
     let mut world = World::new();
     let (a, _) = world.connected();
     world.clear_ladder();
-    world.hosts[A].endpoint.reset_streams(world.now, a, true, &[]).unwrap();
+    world.hosts[A]
+        .endpoint
+        .association_mut(world.now, a)
+        .unwrap()
+        .reset_streams(true, &[])
+        .unwrap();
     world.run_for(ms(2000));
     assert_eq!(world.ladder, ["A -> B  RE-CONFIG", "A <- B  RE-CONFIG"]);
     world.clear_ladder();
-    world.hosts[A].endpoint.reset_streams(world.now, a, false, &[StreamId(3)]).unwrap();
+    world.hosts[A]
+        .endpoint
+        .association_mut(world.now, a)
+        .unwrap()
+        .reset_streams(false, &[StreamId(3)])
+        .unwrap();
     world.run_for(ms(2000));
     assert!(world.hosts[A].said().contains(&reset(false, &[3])), "{:?}", world.hosts[A].said());
 }
@@ -92,7 +116,7 @@ fn a_lost_request_and_a_lost_answer_are_made_good() {
     let (a, b) = world.connected();
     world.lose("A -> B  RE-CONFIG");
     world.lose("A <- B  RE-CONFIG");
-    world.hosts[A].endpoint.add_streams(world.now, a, 10, 0).unwrap();
+    world.hosts[A].endpoint.association_mut(world.now, a).unwrap().add_streams(10, 0).unwrap();
     let before = world.hosts[B].status(b).inbound_streams;
     world.run_for(ms(30_000));
     assert!(world.lost_all());
@@ -113,7 +137,7 @@ fn everything_is_reset_while_both_sides_send() {
             world.send(B, b, 0, text);
         }
         world.drain();
-        world.hosts[A].endpoint.reset_association(world.now, a).unwrap();
+        world.hosts[A].endpoint.association_mut(world.now, a).unwrap().reset().unwrap();
         for text in ["c", "d"] {
             world.send(A, a, 0, text);
             world.send(B, b, 0, text);
@@ -136,7 +160,7 @@ fn everything_is_reset_while_both_sides_send() {
 fn a_peer_that_never_answers_is_given_up() {
     let mut world = World::new();
     let (a, _) = world.connected();
-    world.hosts[A].endpoint.add_streams(world.now, a, 10, 0).unwrap();
+    world.hosts[A].endpoint.association_mut(world.now, a).unwrap().add_streams(10, 0).unwrap();
     world.network.cut = vec![0];
     world.run_for(ms(600_000));
     assert!(matches!(world.hosts[A].said().last(), Some(Event::Lost(_))));
@@ -149,8 +173,11 @@ fn what_was_not_agreed_on_is_not_asked_for() {
     let (a, _) = world.finish_handshake(a);
     let now = world.now;
     let endpoint = &mut world.hosts[A].endpoint;
-    assert_eq!(endpoint.reset_streams(now, a, true, &[]), Err(Error::NotSupported));
-    assert_eq!(endpoint.reset_association(now, a), Err(Error::NotSupported));
+    assert_eq!(
+        endpoint.association_mut(now, a).unwrap().reset_streams(true, &[]),
+        Err(Error::NotSupported)
+    );
+    assert_eq!(endpoint.association_mut(now, a).unwrap().reset(), Err(Error::NotSupported));
     endpoint.shutdown(now, a).unwrap();
-    assert_eq!(endpoint.add_streams(now, a, 1, 1), Err(Error::WrongState));
+    assert_eq!(endpoint.association_mut(now, a).unwrap().add_streams(1, 1), Err(Error::WrongState));
 }

@@ -193,8 +193,9 @@ fn act(world: &mut World, step: &Step) {
         }
         Step::ResetStreams { host } => {
             for id in world.hosts[*host].endpoint.associations() {
-                let _ = world.hosts[*host].endpoint.reset_streams(now, id, true, &[]);
-                let _ = world.hosts[*host].endpoint.set_primary(now, id, PathId(1));
+                let mut association = world.hosts[*host].endpoint.association_mut(now, id).unwrap();
+                let _ = association.reset_streams(true, &[]);
+                let _ = association.set_primary(PathId(1));
             }
         }
         Step::Unreachable { host, reason } => {

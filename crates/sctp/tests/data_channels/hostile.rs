@@ -65,7 +65,12 @@ fn broken_words_close_their_channel() {
         let association = world.sides[B].association;
         let now = world.now;
         let streams = [StreamId(1)];
-        world.sides[B].endpoint.reset_streams(now, association, true, &streams).unwrap();
+        world.sides[B]
+            .endpoint
+            .association_mut(now, association)
+            .unwrap()
+            .reset_streams(true, &streams)
+            .unwrap();
         world.run_for(ms(100));
         assert_eq!(world.told(A), [closed(1)]);
     }
@@ -123,7 +128,12 @@ fn whatever_is_opened_what_is_kept_has_a_bound() {
     // It is as good as before for who keeps to the rules.
     let association = world.sides[B].association;
     let now = world.now;
-    world.sides[B].endpoint.reset_streams(now, association, true, &[]).unwrap();
+    world.sides[B]
+        .endpoint
+        .association_mut(now, association)
+        .unwrap()
+        .reset_streams(true, &[])
+        .unwrap();
     world.run_until_quiet();
     assert_eq!(world.channels(A).iter().count(), 0);
     let id = world.open(A, &ChannelOptions::new("mine"));

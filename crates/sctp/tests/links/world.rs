@@ -187,7 +187,11 @@ impl World {
     /// The receiver tells of its address on another network.
     pub(crate) fn add_address_of_receiver(&mut self, network: usize) {
         let id = self.receiver.associations()[0];
-        self.receiver.add_address(self.now, id, address(B, network, self.ipv6)).unwrap();
+        self.receiver
+            .association_mut(self.now, id)
+            .unwrap()
+            .add_address(address(B, network, self.ipv6))
+            .unwrap();
     }
 
     /// Adds to the delay of a network, in both directions.

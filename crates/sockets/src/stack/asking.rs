@@ -2,8 +2,8 @@
 //! (RFC 6525), keys of AUTH (RFC 4895).
 
 use bytes::Bytes;
-use core::time::Duration;
 
+use eyas_sctp::endpoint::AssociationMut;
 use eyas_sctp::error::Error;
 use eyas_sctp::identifier::StreamId;
 
@@ -32,12 +32,8 @@ impl Stack {
         let id = self.named_association(socket, i32_at(value, 0))?;
         let (first, second) = (u16_at(value, 4), u16_at(value, 6));
         match name {
-            SCTP_RESET_ASSOC => {
-                self.ask(id, |endpoint, now, inner| endpoint.reset_association(now, inner))
-            }
-            SCTP_ADD_STREAMS => {
-                self.ask(id, |endpoint, now, inner| endpoint.add_streams(now, inner, second, first))
-            }
+            SCTP_RESET_ASSOC => self.ask(id, |association| association.reset()),
+            SCTP_ADD_STREAMS => self.ask(id, |association| association.add_streams(second, first)),
             _ => {
                 let list = value.get(8..8 + 2 * usize::from(second)).ok_or(Errno::EINVAL)?;
                 let streams: alloc::vec::Vec<StreamId> =
@@ -46,14 +42,10 @@ impl Stack {
                     return Err(Errno::EINVAL);
                 }
                 if first & 1 != 0 {
-                    self.ask(id, |endpoint, now, inner| {
-                        endpoint.reset_streams(now, inner, false, &streams)
-                    })?;
+                    self.ask(id, |association| association.reset_streams(false, &streams))?;
                 }
                 if first & 2 != 0 {
-                    self.ask(id, |endpoint, now, inner| {
-                        endpoint.reset_streams(now, inner, true, &streams)
-                    })?;
+                    self.ask(id, |association| association.reset_streams(true, &streams))?;
                 }
                 Ok(())
             }
@@ -84,10 +76,10 @@ impl Stack {
             Bytes::new()
         };
         if let Some(id) = self.named(socket, id)? {
-            return self.ask(id, |endpoint, now, inner| match name {
-                SCTP_AUTH_KEY => endpoint.set_shared_key(now, inner, key_id, secret),
-                SCTP_AUTH_ACTIVE_KEY => endpoint.activate_shared_key(now, inner, key_id),
-                _ => endpoint.remove_shared_key(now, inner, key_id),
+            return self.ask(id, |association| match name {
+                SCTP_AUTH_KEY => association.set_shared_key(key_id, secret),
+                SCTP_AUTH_ACTIVE_KEY => association.activate_shared_key(key_id),
+                _ => association.remove_shared_key(key_id),
             });
         }
         let keys = &mut self.socket_mut(socket)?.settings.keys;
@@ -115,22 +107,19 @@ impl Stack {
             let id = self.named(socket, number)?.ok_or(Errno::EINVAL)?;
             (id, self.endpoint_status(id).ok_or(Errno::EINVAL)?.primary)
         };
-        self.ask(id, |endpoint, now, inner| endpoint.request_heartbeat(now, inner, path))
+        self.ask(id, |association| association.request_heartbeat(path))
     }
 
     /// Asks an association for something.
     pub(super) fn ask(
         &mut self,
         id: crate::io::AssocId,
-        act: impl FnOnce(
-            &mut eyas_sctp::endpoint::Endpoint,
-            Duration,
-            eyas_sctp::identifier::AssociationId,
-        ) -> Result<(), Error>,
+        act: impl FnOnce(&mut AssociationMut<'_>) -> Result<(), Error>,
     ) -> Result<(), Errno> {
         let assoc = self.associations.get(&id).ok_or(Errno::EINVAL)?;
         let (key, inner) = (assoc.port, assoc.inner);
-        let done = self.at_port(key, |endpoint, now| act(endpoint, now, inner));
+        let done =
+            self.at_port(key, |endpoint, now| act(&mut endpoint.association_mut(now, inner)?));
         done.ok_or(Errno::EINVAL)?.map_err(|error| match error {
             Error::NotSupported => Errno::ENOPROTOOPT,
             Error::Busy => Errno::EINPROGRESS,

@@ -77,7 +77,8 @@ impl Stack {
         let (key, inner) = (assoc.port, assoc.inner);
         self.at_port(key, |endpoint, now| {
             // One that has ended has nothing to change.
-            let _ = endpoint.configure(now, inner, &config);
+            let association = endpoint.association_mut(now, inner);
+            let _ = association.and_then(|mut association| association.configure(&config));
         });
     }
 

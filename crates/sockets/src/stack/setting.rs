@@ -154,7 +154,7 @@ impl Stack {
             SCTP_PRIMARY_ADDR => {
                 length(value, &[132])?;
                 let (id, path, _) = self.named_path(socket, number, &value[4..])?;
-                self.ask(id, |endpoint, now, inner| endpoint.set_primary(now, inner, path.id))?;
+                self.ask(id, |association| association.set_primary(path.id))?;
                 self.refresh_paths(id);
                 Ok(())
             }
@@ -162,9 +162,7 @@ impl Stack {
                 length(value, &[132])?;
                 let (address, _) = read_name(self.socket_of(socket)?, &value[4..])?;
                 let id = self.named_association(socket, number)?;
-                self.ask(id, |endpoint, now, inner| {
-                    endpoint.set_peer_primary(now, inner, address.ip())
-                })
+                self.ask(id, |association| association.set_peer_primary(address.ip()))
             }
             SCTP_AUTH_CHUNK => {
                 length(value, &[1])?;

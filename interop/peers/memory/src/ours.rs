@@ -188,7 +188,8 @@ impl Side for Ours {
 
     fn reset(&mut self, now: Duration, streams: &[u16]) -> Result<(), Failure> {
         let streams: Vec<_> = streams.iter().copied().map(StreamId).collect();
-        Ok(self.endpoint.reset_streams(now, self.id()?, true, &streams)?)
+        let id = self.id()?;
+        Ok(self.endpoint.association_mut(now, id)?.reset_streams(true, &streams)?)
     }
 
     fn shutdown(&mut self, now: Duration) -> Result<(), Failure> {

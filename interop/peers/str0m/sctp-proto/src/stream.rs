@@ -233,9 +233,11 @@ impl Association {
             .filter(|(id, closing)| waiting(closing) && queued(**id) == 0)
             .map(|(id, _)| StreamId(*id))
             .collect();
-        if ready.is_empty()
-            || self.endpoint.reset_streams(self.now, association, true, &ready).is_err()
-        {
+        if ready.is_empty() {
+            return false;
+        }
+        let ours = self.endpoint.association_mut(self.now, association);
+        if ours.and_then(|mut ours| ours.reset_streams(true, &ready)).is_err() {
             return false;
         }
         for id in ready {

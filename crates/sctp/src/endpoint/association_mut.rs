@@ -1,0 +1,179 @@
+//! What is asked of one association besides sending and ending (RFC 9260 §11.1, RFC 6458 §8), through
+//! one guard.
+
+use bytes::Bytes;
+use core::net::IpAddr;
+use core::time::Duration;
+
+use super::Endpoint;
+use crate::association::Association;
+use crate::association::authentication::KeyChange;
+use crate::association::dynamic_address::AsconfRequest;
+use crate::association::reconfiguration::Request;
+use crate::config::AssociationConfig;
+use crate::counters::Counters;
+use crate::error::Error;
+use crate::identifier::{AssociationId, PathId, StreamId};
+
+/// One association of an endpoint, to be changed at one moment: [`Endpoint::association_mut`]. What it
+/// has to send then is given out once this is dropped.
+#[derive(Debug)]
+pub struct AssociationMut<'a> {
+    endpoint: &'a mut Endpoint,
+    slot: u32,
+}
+
+impl Drop for AssociationMut<'_> {
+    fn drop(&mut self) {
+        self.endpoint.touch(self.slot);
+    }
+}
+
+impl Endpoint {
+    /// An association, to change it or to ask its peer for something.
+    ///
+    /// # Errors
+    /// If there is no such association.
+    pub fn association_mut(
+        &mut self,
+        now: Duration,
+        id: AssociationId,
+    ) -> Result<AssociationMut<'_>, Error> {
+        self.see(now);
+        let slot = self.registry.slot(id).ok_or(Error::NoAssociation)?;
+        Ok(AssociationMut { endpoint: self, slot })
+    }
+}
+
+impl AssociationMut<'_> {
+    pub(super) fn with<T>(
+        &mut self,
+        act: impl FnOnce(&mut Association, Duration, &mut Counters) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let Endpoint { registry, counters, now, .. } = &mut *self.endpoint;
+        let entry = registry.entry_mut(self.slot).ok_or(Error::NoAssociation)?;
+        act(&mut entry.association, *now, counters)
+    }
+
+    /// Changes how the association behaves: timeouts, limits of retransmissions, heartbeats,
+    /// acknowledgements, Nagle, the largest chunk, the send buffer, the point of partial delivery and
+    /// the scheduler of its streams. What was agreed on with the peer stays, and so do the receive
+    /// buffer, paths with their congestion control, and keys.
+    ///
+    /// # Errors
+    /// If there is no such association.
+    pub fn configure(&mut self, association: &AssociationConfig) -> Result<(), Error> {
+        let config = self.endpoint.share(association);
+        self.with(|association, _, _| {
+            association.configure(config);
+            Ok(())
+        })
+    }
+
+    /// Makes a path the primary one (`SCTP_PRIMARY_ADDR`).
+    ///
+    /// # Errors
+    /// If there is no such path, or it is not yet verified.
+    pub fn set_primary(&mut self, path: PathId) -> Result<(), Error> {
+        self.with(|association, now, _| association.set_primary(now, path))
+    }
+
+    /// Sends a HEARTBEAT on a path as soon as one can go (`SPP_HB_DEMAND`, RFC 6458 §8.1.12).
+    ///
+    /// # Errors
+    /// If there is no such path.
+    pub fn request_heartbeat(&mut self, path: PathId) -> Result<(), Error> {
+        self.with(|association, _, _| association.request_heartbeat(path))
+    }
+
+    /// Asks for a reset of streams (RFC 6525 §5.1.2): our outgoing ones, or the peer's. All of
+    /// them if `streams` is empty.
+    ///
+    /// # Errors
+    /// If the peer cannot do it, or another request is under way.
+    pub fn reset_streams(&mut self, outgoing: bool, streams: &[StreamId]) -> Result<(), Error> {
+        let streams = streams.to_vec();
+        self.reconfigure(match outgoing {
+            true => Request::ResetOutgoing(streams),
+            false => Request::ResetIncoming(streams),
+        })
+    }
+
+    /// Asks for more streams (RFC 6525 §5.1.5, §5.1.6).
+    ///
+    /// # Errors
+    /// If the peer cannot do it, or another request is under way.
+    pub fn add_streams(&mut self, outbound: u16, inbound: u16) -> Result<(), Error> {
+        self.reconfigure(Request::AddStreams { outbound, inbound })
+    }
+
+    /// Asks for a reset of both sides' TSNs and all streams (RFC 6525 §5.1.4).
+    ///
+    /// # Errors
+    /// If the peer cannot do it, or another request is under way.
+    pub fn reset(&mut self) -> Result<(), Error> {
+        self.reconfigure(Request::ResetAssociation)
+    }
+
+    fn reconfigure(&mut self, request: Request) -> Result<(), Error> {
+        self.with(|association, now, counters| association.reconfigure(now, request, counters))
+    }
+
+    /// Tells the peer of another address of this host (RFC 5061 §4.2.1). The event
+    /// [`crate::event::Event::OwnAddress`] tells how that went.
+    ///
+    /// # Errors
+    /// If the peer cannot do it, the address is not unicast, or too many requests wait.
+    pub fn add_address(&mut self, address: IpAddr) -> Result<(), Error> {
+        self.change_own_address(AsconfRequest::Add(address))
+    }
+
+    /// Takes back an address of this host (RFC 5061 §4.2.2). The event
+    /// [`crate::event::Event::OwnAddress`] tells how that went.
+    ///
+    /// # Errors
+    /// If the peer cannot do it, the address is not unicast, or too many requests wait.
+    pub fn remove_address(&mut self, address: IpAddr) -> Result<(), Error> {
+        self.change_own_address(AsconfRequest::Delete(address))
+    }
+
+    /// Asks the peer to send to this address of ours first (`SCTP_SET_PEER_PRIMARY_ADDR`,
+    /// RFC 5061 §4.2.4). The event [`crate::event::Event::OwnAddress`] tells how that went.
+    ///
+    /// # Errors
+    /// If the peer cannot do it, the address is not unicast, or too many requests wait.
+    pub fn set_peer_primary(&mut self, address: IpAddr) -> Result<(), Error> {
+        self.change_own_address(AsconfRequest::SetPrimary(address))
+    }
+
+    fn change_own_address(&mut self, request: AsconfRequest) -> Result<(), Error> {
+        self.with(|association, now, counters| {
+            association.change_own_address(now, request, counters)
+        })
+    }
+
+    /// Adds or replaces a key that the peer has too (`SCTP_AUTH_KEY`).
+    ///
+    /// # Errors
+    /// If AUTH was not agreed on, or there are too many keys ([`Error::Full`]).
+    pub fn set_shared_key(&mut self, key_id: u16, key: Bytes) -> Result<(), Error> {
+        self.with(|association, _, _| association.change_key(KeyChange::Set(key_id, key)))
+    }
+
+    /// Chooses the shared key to sign with (`SCTP_AUTH_ACTIVE_KEY`).
+    ///
+    /// # Errors
+    /// If AUTH was not agreed on, or there is no such key.
+    pub fn activate_shared_key(&mut self, key_id: u16) -> Result<(), Error> {
+        self.with(|association, _, _| association.change_key(KeyChange::Activate(key_id)))
+    }
+
+    /// Removes a shared key (`SCTP_AUTH_DELETE_KEY`): what is signed with it counts for nothing.
+    ///
+    /// # Errors
+    /// If AUTH was not agreed on, there is no such key, or it is the one that is signed with
+    /// ([`Error::Busy`]).
+    pub fn remove_shared_key(&mut self, key_id: u16) -> Result<(), Error> {
+        self.with(|association, _, _| association.change_key(KeyChange::Remove(key_id)))
+    }
+}
