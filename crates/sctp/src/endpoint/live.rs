@@ -60,6 +60,14 @@ impl Endpoint {
         self.registry.has_tag(header.tag.0) || self.registry.by_peer(&peer).is_some()
     }
 
+    /// The association whose peer has sent a packet, as far as its header and `remote` tell.
+    #[must_use]
+    pub fn association_of(&self, remote: SocketAddr, packet: &[u8]) -> Option<AssociationId> {
+        let header = Packet::header(packet).ok()?;
+        let (remote_port, local_port) = (header.source_port, header.destination_port);
+        self.registry.id(self.registry.by_peer(&Peer { remote, remote_port, local_port })?)
+    }
+
     /// Whether there is no association.
     #[must_use]
     pub fn is_idle(&self) -> bool {

@@ -118,6 +118,12 @@ impl Registry {
         (place.entry.is_some() && u64::from(place.uses) == id.0 >> SLOT_BITS).then_some(slot)
     }
 
+    /// The number of the association in a slot.
+    pub(crate) fn id(&self, slot: u32) -> Option<AssociationId> {
+        let place = self.slots.get(slot as usize).filter(|place| place.entry.is_some())?;
+        Some(AssociationId(u64::from(place.uses) << SLOT_BITS | u64::from(slot)))
+    }
+
     pub(crate) fn entry(&self, slot: u32) -> Option<&Entry> {
         self.slots.get(slot as usize)?.entry.as_ref()
     }

@@ -79,7 +79,8 @@ pub(super) struct Assoc {
     /// Whether the peer has said that it ends.
     pub(super) peer_ended: bool,
     pub(super) settings: Settings,
-    /// When it is closed for want of traffic (`SCTP_AUTOCLOSE`).
+    /// How long it may be without traffic (`SCTP_AUTOCLOSE`), as its socket was set when it began.
+    pub(super) autoclose: Option<Duration>,
     pub(super) idle_since: Duration,
 }
 
@@ -111,6 +112,7 @@ impl Assoc {
             is_full: false,
             peer_ended: false,
             settings,
+            autoclose: None,
             idle_since: now,
         }
     }

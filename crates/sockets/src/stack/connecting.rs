@@ -8,7 +8,7 @@ use eyas_sctp::config::ConnectOptions;
 use eyas_sctp::error::Error;
 
 use super::Stack;
-use super::association::{Assoc, Phase, next_id};
+use super::association::{Assoc, Phase, hearer, next_id};
 use super::naming::{check_peer, read_name, read_names};
 use super::socket::{Socket, SocketState};
 use crate::abi::{Errno, Name};
@@ -125,7 +125,10 @@ impl Stack {
         Ok(id)
     }
 
-    pub(super) fn add_association(&mut self, assoc: Assoc) -> AssocId {
+    pub(super) fn add_association(&mut self, mut assoc: Assoc) -> AssocId {
+        let holder = hearer(&assoc).and_then(|id| self.sockets.get(&id));
+        let seconds = holder.map_or(0, |found| found.shared.autoclose);
+        assoc.autoclose = (seconds > 0).then(|| Duration::from_secs(seconds.into()));
         let mut id = next_id(self.last_association);
         while self.associations.contains_key(&id) {
             id = next_id(id);

@@ -1,12 +1,13 @@
 //! Inputs led to the endpoint that they are for, outputs of all endpoints.
 
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
 
 use eyas_sctp::io::{Input as EndpointInput, Output as EndpointOutput, Received, Transmit};
 
 use super::Stack;
 use super::port::PortKey;
+use super::socket::Socket;
 use crate::io::{Input, Output};
 
 /// Bytes of ports and tag at the beginning of a packet.
@@ -58,8 +59,10 @@ impl Stack {
     fn lead(&mut self, received: Received) {
         match self.port_for(&received) {
             Some(key) => {
+                let (remote, packet) = (received.remote, received.contents.clone());
                 let input = EndpointInput::Packets(received);
                 self.at_port(key, |endpoint, now| endpoint.handle_input(now, input));
+                self.count_arrivals(key, remote, &packet);
             }
             None if received.remote.port() != 0 => {
                 self.strangers.handle_input(self.now, EndpointInput::Packets(received));
@@ -68,6 +71,26 @@ impl Stack {
                 self.for_others += 1;
                 self.outputs.push_back(Output::Stranger(received));
             }
+        }
+    }
+
+    /// Messages of an association that has others to receive already are no event of the endpoint's. On a
+    /// socket of many they have their place among those of the others.
+    fn count_arrivals(&mut self, key: PortKey, remote: SocketAddr, packet: &[u8]) {
+        let Some(port) = self.ports.get(&key) else { return };
+        let owner = port.owner.and_then(|id| self.sockets.get(&id));
+        if owner.is_some_and(Socket::is_single) {
+            return;
+        }
+        let inner = port.endpoint.association_of(remote, packet);
+        let known = inner.and_then(|inner| port.associations.get(&inner)).copied();
+        let announced = |stack: &Self| Some(stack.associations.get(&known?)?.announced);
+        let before = announced(self);
+        known.into_iter().for_each(|id| self.give_turn(id));
+        if announced(self) > before
+            && let Some(assoc) = known.and_then(|id| self.associations.get_mut(&id))
+        {
+            assoc.idle_since = self.now;
         }
     }
 

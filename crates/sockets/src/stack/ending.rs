@@ -48,13 +48,14 @@ impl Stack {
     pub fn close(&mut self, now: Duration, socket: SocketId) -> Closing {
         self.see(now);
         let Some(closed) = self.sockets.remove(&socket) else { return Closing::Done };
-        self.autoclosing.remove(&socket);
         let linger = closed.shared.linger;
         let mut is_alive = false;
         let all: Vec<AssocId> =
             closed.associations.iter().chain(&closed.accepting).copied().collect();
+        // What was not read of one association ends all of them, as they have one queue in Linux.
+        let dropped: Vec<bool> = all.iter().map(|id| self.drop_unread(*id)).collect();
+        let unread = dropped.contains(&true);
         for id in all {
-            let unread = self.drop_unread(id);
             if let Some(assoc) = self.associations.get_mut(&id) {
                 (assoc.socket, assoc.listener) = (None, None);
             }
@@ -180,26 +181,30 @@ impl Stack {
         }
     }
 
-    /// Ends associations that had no traffic for long (`SCTP_AUTOCLOSE`), and says when to look again.
+    /// An association is up: if its socket was set so (`SCTP_AUTOCLOSE`), it ends once it has no traffic.
+    pub(super) fn await_idleness(&mut self, id: AssocId) {
+        if let Some(assoc) = self.associations.get(&id)
+            && let Some(patience) = assoc.autoclose
+        {
+            self.idle.insert((assoc.idle_since.saturating_add(patience), id));
+        }
+    }
+
+    /// Ends associations that had no traffic for long, and says when to look again.
     pub(super) fn autoclose(&mut self) -> Option<Duration> {
-        let mut next: Option<Duration> = None;
-        let mut idle = Vec::new();
-        for found in self.autoclosing.iter().filter_map(|id| self.sockets.get(id)) {
-            let patience = Duration::from_secs(found.shared.autoclose.into());
-            for id in &found.associations {
-                let Some(assoc) = self.associations.get(id) else { continue };
-                if assoc.phase != Phase::Up {
-                    continue;
-                }
-                let due = assoc.idle_since.saturating_add(patience);
-                if due <= self.now {
-                    idle.push(*id);
-                } else {
-                    next = Some(next.map_or(due, |other| other.min(due)));
-                }
+        while let Some(&(due, id)) = self.idle.first() {
+            if due > self.now {
+                return Some(due);
+            }
+            self.idle.remove(&(due, id));
+            let Some(assoc) = self.associations.get(&id) else { continue };
+            let (Phase::Up, Some(patience)) = (assoc.phase, assoc.autoclose) else { continue };
+            if assoc.idle_since.saturating_add(patience) <= self.now {
+                self.begin_shutdown(id);
+            } else {
+                self.await_idleness(id);
             }
         }
-        idle.into_iter().for_each(|id| self.begin_shutdown(id));
-        next
+        None
     }
 }

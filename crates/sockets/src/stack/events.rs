@@ -90,7 +90,7 @@ impl Stack {
             }
             Event::PeerShutdown => self.on_peer_shutdown(id),
             Event::Readable => self.on_readable(id),
-            Event::Writable => self.set_full(id, false),
+            Event::Writable => self.look_for_room(id),
             Event::Path { path, remote, change } => self.on_path(id, path, remote, change),
             Event::SendFailed { stream, context, ppid, unordered, sent, data } => {
                 let info = SndRcvInfo {
@@ -137,6 +137,7 @@ impl Stack {
         assoc.streams = streams;
         assoc.idle_since = self.now;
         let socket = assoc.socket;
+        self.await_idleness(id);
         if let Some(found) = socket.and_then(|id| self.sockets.get_mut(&id))
             && found.is_one_to_one()
             && found.state == SocketState::Closed

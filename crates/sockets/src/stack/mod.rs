@@ -83,8 +83,8 @@ pub struct Stack {
     outputs: VecDeque<Output>,
     /// Associations for whose end a `close` waits.
     lingering: BTreeMap<AssocId, SocketId>,
-    /// Sockets with `SCTP_AUTOCLOSE`.
-    autoclosing: BTreeSet<SocketId>,
+    /// When to see whether an association has had no traffic for long (`SCTP_AUTOCLOSE`).
+    idle: BTreeSet<(Duration, AssocId)>,
     unknown: BTreeMap<(i32, i32), u64>,
     next_socket: u64,
     next_port: u64,
@@ -115,7 +115,7 @@ impl Stack {
             touched: BTreeSet::new(),
             outputs: VecDeque::new(),
             lingering: BTreeMap::new(),
-            autoclosing: BTreeSet::new(),
+            idle: BTreeSet::new(),
             unknown: BTreeMap::new(),
             next_socket: 1,
             next_port: 1,

@@ -163,7 +163,6 @@ impl Stack {
         let interleaves =
             self.sockets.get(&socket).is_some_and(|found| found.shared.fragment_interleave > 0);
         let Some(assoc) = self.associations.get_mut(&id) else { return };
-        assoc.idle_since = self.now;
         let Some(current) = &mut assoc.current else { return };
         let rest = match current {
             Current::Notification(rest) | Current::Message(_, rest) => rest,

@@ -205,7 +205,7 @@ impl Stack {
         let is_full = self.ports.get(&key).is_some_and(|port| port.endpoint.queued(inner) >= room);
         let outcome = outcome.unwrap_or(Err(Error::NoAssociation));
         self.set_full(id, is_full || outcome == Err(Error::Full));
-        if let Some(assoc) = self.associations.get_mut(&id) {
+        if let Some(assoc) = self.associations.get_mut(&id).filter(|_| outcome.is_ok()) {
             assoc.idle_since = self.now;
         }
         outcome.map_err(|error| match error {
@@ -220,6 +220,31 @@ impl Stack {
             Error::WrongState => Errno::ESHUTDOWN,
             _ => Errno::EPIPE,
         })
+    }
+
+    /// The send buffer has another size: what was full may have room, or the other way round.
+    pub(super) fn look_for_room_of_all(&mut self, socket: SocketId) {
+        let all = self.sockets.get(&socket).map(|found| found.associations.clone());
+        all.into_iter().flatten().for_each(|id| self.look_for_room(id));
+    }
+
+    /// Notes whether the send buffer of an association is full. Room that the endpoint has told of may be
+    /// what a smaller buffer waited for.
+    pub(super) fn look_for_room(&mut self, id: AssocId) {
+        let Some(assoc) = self.associations.get(&id).filter(|assoc| assoc.is_alive()) else {
+            return;
+        };
+        let holder = assoc.socket.and_then(|socket| self.sockets.get(&socket));
+        let room = holder.map_or(usize::MAX, |found| found.shared.send_buffer);
+        let (key, inner) = (assoc.port, assoc.inner);
+        let is_full = self.at_port(key, |endpoint, now| {
+            let is_full = endpoint.queued(inner) >= room;
+            if is_full {
+                endpoint.wait_for_room(now, inner, room + 1);
+            }
+            is_full
+        });
+        self.set_full(id, is_full.unwrap_or_default());
     }
 
     /// Notes whether the send buffer of an association is full.

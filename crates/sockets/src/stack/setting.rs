@@ -85,6 +85,7 @@ impl Stack {
             port.reuses = reuses;
         }
         self.apply_shared(socket);
+        self.look_for_room_of_all(socket);
         Ok(())
     }
 
@@ -207,12 +208,6 @@ impl Stack {
             SCTP_RECVNXTINFO => shared.receive_nxtinfo = on,
             SCTP_REUSE_PORT if !one_to_one || has_port => return Err(Errno::EFAULT),
             _ => shared.reuse_port = on,
-        }
-        if name == SCTP_AUTOCLOSE {
-            match on {
-                true => self.autoclosing.insert(socket),
-                false => self.autoclosing.remove(&socket),
-            };
         }
         self.apply_shared(socket);
         Ok(())

@@ -142,12 +142,20 @@ fn closing_lingers_until_the_peer_has_ended() {
 #[test]
 fn an_idle_association_is_closed_if_that_was_wished() {
     let mut pair = Pair::new();
-    let [(client, _), (server, _)] = many(&mut pair, &ALL);
-    notices(&mut pair, 0, client);
+    let server = pair.listener(MANY, 5000, 5);
+    let client = pair.socket(0, MANY);
+    for (host, socket) in [(0, client), (1, server)] {
+        pair.set(host, socket, option::SCTP_EVENTS, &ALL).unwrap();
+    }
     pair.set(0, client, option::SCTP_AUTOCLOSE, &5u32.to_ne_bytes()).unwrap();
+    pair.say_to(0, client, &format!("{SERVER}:5000"), b"hello").unwrap();
+    pair.second();
+    notices(&mut pair, 0, client);
+    // For associations to come.
+    pair.set(0, client, option::SCTP_AUTOCLOSE, &1u32.to_ne_bytes()).unwrap();
     pair.run(Duration::from_secs(3));
     assert!(notices(&mut pair, 0, client).is_empty());
-    pair.run(Duration::from_secs(4));
+    pair.run(Duration::from_secs(3));
     assert!(notices(&mut pair, 0, client).contains(&(0x8001, Some(3))));
     assert_eq!(pair.hosts[1].stack.readiness(server).0 & 1, 1, "the peer hears of it");
 }

@@ -2,8 +2,10 @@
 
 mod as_linux;
 mod behaviour;
+mod buffers;
 mod further;
 mod life;
+mod many;
 mod model;
 mod options;
 mod pair;

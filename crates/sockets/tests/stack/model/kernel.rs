@@ -242,7 +242,7 @@ impl Kernel {
         }
     }
 
-    /// `close`: an `ABORT` where something was not read, else in order.
+    /// `close`: an `ABORT` where something was not read, of whichever association, else in order.
     pub(crate) fn close(&mut self, id: Id) {
         let Some(socket) = self.sockets.remove(&id) else { return };
         let ends = match socket.state {
@@ -250,8 +250,9 @@ impl Kernel {
             State::Connected(end) => vec![end],
             State::Listening { waiting, .. } => waiting.into_iter().map(|(_, end)| end).collect(),
         };
+        let all_read = ends.iter().all(|end| end.unread.is_empty());
         for end in ends.iter().filter(|end| end.link == Link::Up) {
-            let how = if end.unread.is_empty() { Link::EndedThere } else { Link::Aborted };
+            let how = if all_read { Link::EndedThere } else { Link::Aborted };
             self.end(id, end.peer, how);
         }
     }
