@@ -118,6 +118,9 @@ impl Session {
         if id >= next {
             return Err(Broken("a frame of a channel that was never opened"));
         }
+        if frame == Frame::Reset && self.forget_turned_away(lane, id) {
+            return Ok(());
+        }
         // What was under way when this end let go of its channel is of no use any more.
         let Some(channel) = self.channels.get_mut(&id) else { return Ok(()) };
         if channel.lane != lane {
@@ -144,6 +147,14 @@ impl Session {
         self.changed(id);
         self.forget_if_done(id);
         Ok(())
+    }
+
+    /// Has nothing more to say of a channel that was to be refused, and says whether it was to be.
+    fn forget_turned_away(&mut self, lane: Lane, id: u32) -> bool {
+        let Some(state) = self.lanes.get_mut(&lane) else { return false };
+        // In the order of their numbers, as they were asked for.
+        let found = state.turned_away.binary_search(&id);
+        found.is_ok_and(|at| state.turned_away.remove(at).is_some())
     }
 
     fn handle_answer(&mut self, id: u32, frame: Frame) -> Result<(), Broken> {

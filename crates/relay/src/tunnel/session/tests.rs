@@ -419,6 +419,18 @@ fn who_asks_for_too_many_is_turned_away_and_then_left() {
 }
 
 #[test]
+fn who_cuts_what_it_asked_for_does_not_ask_for_more_and_more() {
+    let mut peer = Hostile::new(Side::Server);
+    for id in 0..40 {
+        peer.says(2 * id + 1, &Frame::Open(somewhere()));
+        peer.says(2 * id + 1, &Frame::Reset);
+    }
+    assert_eq!(peer.session.end(), None);
+    let told = peer.hears();
+    assert!(told.iter().all(|(_, frame)| !matches!(frame, Frame::Refuse(..))), "{told:?}");
+}
+
+#[test]
 fn who_is_silent_is_asked_and_then_given_up() {
     let limits = limits();
     let mut session = Session::new(Side::Client, limits.clone(), NOW);
