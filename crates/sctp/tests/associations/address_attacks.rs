@@ -117,12 +117,7 @@ fn repeated_it_is_answered_and_not_done_again() {
     assert_eq!(addresses(&world), [address(A, 0), address(A, 1)]);
     // Once the peer has asked for something else, the old request is nothing any more.
     let a = world.hosts[A].only();
-    world.hosts[A]
-        .endpoint
-        .association_mut(world.now, a)
-        .unwrap()
-        .remove_address(address(A, 1))
-        .unwrap();
+    world.association(A, a).remove_address(address(A, 1)).unwrap();
     world.run_for(Duration::from_secs(10));
     world.clear_ladder();
     inject(&mut world, socket(A, 0), packet);

@@ -40,12 +40,7 @@ fn an_address_is_added_and_verified() {
     let mut world = world();
     let (a, _) = world.connected();
     world.clear_ladder();
-    world.hosts[A]
-        .endpoint
-        .association_mut(world.now, a)
-        .unwrap()
-        .add_address(address(A, 1))
-        .unwrap();
+    world.association(A, a).add_address(address(A, 1)).unwrap();
     world.run_for(Duration::from_secs(10));
     assert_eq!(answers(&world, A), [(address(A, 1), OwnAddressChange::Added, None)]);
     let expected = [(address(A, 0), PathState::Active), (address(A, 1), PathState::Active)];
@@ -59,12 +54,7 @@ fn an_address_is_removed() {
     let (a, _) = world.connected();
     world.run_for(Duration::from_secs(10));
     assert_eq!(paths(&world, B).len(), 2);
-    world.hosts[A]
-        .endpoint
-        .association_mut(world.now, a)
-        .unwrap()
-        .remove_address(address(A, 1))
-        .unwrap();
+    world.association(A, a).remove_address(address(A, 1)).unwrap();
     world.run_for(Duration::from_secs(1));
     assert_eq!(answers(&world, A), [(address(A, 1), OwnAddressChange::Removed, None)]);
     assert_eq!(paths(&world, B), [(address(A, 0), PathState::Active)]);
@@ -98,12 +88,7 @@ fn an_abort_at_an_address_that_goes_ends_nothing() {
         let (a, _) = world.connected();
         world.run_for(Duration::from_secs(10));
         let packet = abort(&world, reflected);
-        world.hosts[A]
-            .endpoint
-            .association_mut(world.now, a)
-            .unwrap()
-            .remove_address(address(A, 1))
-            .unwrap();
+        world.association(A, a).remove_address(address(A, 1)).unwrap();
         world.run_for(Duration::from_millis(after));
         for (local, lives) in [(address(A, 1), true), (address(A, 0), false)] {
             let contents = packet.clone();
@@ -122,12 +107,7 @@ fn the_address_in_use_is_removed_over_another_path() {
     let mut world = World::with(changing(multihomed(A, 2)), changing(multihomed(B, 2)));
     let (a, b) = world.connected();
     world.run_for(Duration::from_secs(10));
-    world.hosts[A]
-        .endpoint
-        .association_mut(world.now, a)
-        .unwrap()
-        .remove_address(address(A, 0))
-        .unwrap();
+    world.association(A, a).remove_address(address(A, 0)).unwrap();
     world.send(B, b, 1, vec![1; 100_000]);
     world.run_for(Duration::from_secs(10));
     assert_eq!(answers(&world, A), [(address(A, 0), OwnAddressChange::Removed, None)]);
@@ -139,9 +119,9 @@ fn the_address_in_use_is_removed_over_another_path() {
 fn a_new_address_becomes_primary_once_it_is_verified() {
     let mut world = world();
     let (a, b) = world.connected();
-    let (now, new) = (world.now, address(A, 1));
-    world.hosts[A].endpoint.association_mut(now, a).unwrap().add_address(new).unwrap();
-    world.hosts[A].endpoint.association_mut(now, a).unwrap().set_peer_primary(new).unwrap();
+    let new = address(A, 1);
+    world.association(A, a).add_address(new).unwrap();
+    world.association(A, a).set_peer_primary(new).unwrap();
     world.run_for(Duration::from_secs(10));
     let done = [(new, OwnAddressChange::Added, None), (new, OwnAddressChange::MadePrimary, None)];
     assert_eq!(answers(&world, A), done);
@@ -158,12 +138,7 @@ fn lost_requests_and_answers_are_made_up_for() {
     for what in ["ASCONF", "ASCONF-ACK"] {
         world.lose(what);
     }
-    world.hosts[A]
-        .endpoint
-        .association_mut(world.now, a)
-        .unwrap()
-        .add_address(address(A, 1))
-        .unwrap();
+    world.association(A, a).add_address(address(A, 1)).unwrap();
     world.run_for(Duration::from_secs(20));
     assert!(world.lost_all());
     assert_eq!(answers(&world, A), [(address(A, 1), OwnAddressChange::Added, None)]);
@@ -177,12 +152,7 @@ fn lost_requests_and_answers_are_made_up_for() {
 fn the_last_address_stays() {
     let mut world = world();
     let (a, _) = world.connected();
-    world.hosts[A]
-        .endpoint
-        .association_mut(world.now, a)
-        .unwrap()
-        .remove_address(address(A, 0))
-        .unwrap();
+    world.association(A, a).remove_address(address(A, 0)).unwrap();
     world.run_for(Duration::from_secs(1));
     let refused = (address(A, 0), OwnAddressChange::Removed, Some(0xa0));
     assert_eq!(answers(&world, A), [refused]);
@@ -202,13 +172,8 @@ fn a_host_that_moves_is_known_by_its_old_address() {
     world.network.cut = vec![0];
     let new = address(A, 1);
     world.hosts[A].endpoint.handle_input(world.now, Input::LocalAddresses(vec![new]));
-    world.hosts[A].endpoint.association_mut(world.now, a).unwrap().add_address(new).unwrap();
-    world.hosts[A]
-        .endpoint
-        .association_mut(world.now, a)
-        .unwrap()
-        .remove_address(address(A, 0))
-        .unwrap();
+    world.association(A, a).add_address(new).unwrap();
+    world.association(A, a).remove_address(address(A, 0)).unwrap();
     world.send(A, a, 1, "still here");
     world.run_for(Duration::from_secs(60));
     let done =
@@ -224,15 +189,10 @@ fn the_only_way_out_leaves_from_another_address() {
     let a = world.connect_with(|options| options.local = Some(address(A, 0)));
     world.finish_handshake(a);
     let new = address(A, 1);
-    world.hosts[A].endpoint.association_mut(world.now, a).unwrap().add_address(new).unwrap();
+    world.association(A, a).add_address(new).unwrap();
     world.run_for(Duration::from_secs(1));
     assert_eq!(world.hosts[A].status(a).paths[0].local, Some(address(A, 0)));
-    world.hosts[A]
-        .endpoint
-        .association_mut(world.now, a)
-        .unwrap()
-        .remove_address(address(A, 0))
-        .unwrap();
+    world.association(A, a).remove_address(address(A, 0)).unwrap();
     assert_eq!(world.hosts[A].status(a).paths[0].local, Some(new));
 }
 
@@ -260,8 +220,7 @@ fn it_takes_two() {
     let (a, b) = world.connected();
     let new = address(A, 1);
     for (host, id) in [(A, a), (B, b)] {
-        let refused =
-            world.hosts[host].endpoint.association_mut(world.now, id).unwrap().add_address(new);
+        let refused = world.association(host, id).add_address(new);
         assert_eq!(refused, Err(Error::NotSupported));
     }
 }
@@ -271,11 +230,7 @@ fn addresses_of_no_host_are_refused_at_once() {
     let mut world = world();
     let (a, _) = world.connected();
     for bad in ["0.0.0.0", "224.0.0.1", "::"] {
-        let refused = world.hosts[A]
-            .endpoint
-            .association_mut(world.now, a)
-            .unwrap()
-            .add_address(bad.parse().unwrap());
+        let refused = world.association(A, a).add_address(bad.parse().unwrap());
         assert_eq!(refused, Err(Error::BadAddress), "{bad}");
     }
 }

@@ -84,9 +84,8 @@ fn a_key_is_changed_while_data_flows() {
     let data = [0, 64];
     let mut world = World::with(sharing(&data, b"secret"), sharing(&data, b"secret"));
     let (a, b) = world.connected();
-    let now = world.now;
     for (host, id) in [(A, a), (B, b)] {
-        let mut association = world.hosts[host].endpoint.association_mut(now, id).unwrap();
+        let mut association = world.association(host, id);
         assert_eq!(association.activate_shared_key(10), Err(Error::NoSuchKey));
         assert_eq!(association.set_shared_key(10, Bytes::from_static(b"new")), Ok(()));
         assert_eq!(association.activate_shared_key(10), Ok(()));
@@ -102,8 +101,7 @@ fn a_key_is_changed_while_data_flows() {
 fn keys_need_an_agreement() {
     let mut world = World::new();
     let (a, _) = world.connected();
-    let refused =
-        world.hosts[A].endpoint.association_mut(world.now, a).unwrap().activate_shared_key(0);
+    let refused = world.association(A, a).activate_shared_key(0);
     assert_eq!(refused, Err(Error::NotSupported));
 }
 

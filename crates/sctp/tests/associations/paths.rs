@@ -79,10 +79,7 @@ fn an_address_carries_no_data_before_it_is_verified() {
     world.run_for(ms(500));
     let status = world.hosts[A].status(a);
     assert_eq!(status.paths[1].state, PathState::Unconfirmed);
-    assert_eq!(
-        world.hosts[A].endpoint.association_mut(world.now, a).unwrap().set_primary(PathId(1)),
-        Err(Error::NoSuchPath)
-    );
+    assert_eq!(world.association(A, a).set_primary(PathId(1)), Err(Error::NoSuchPath));
     world.network.cut = vec![0];
     world.clear_ladder();
     world.send(A, a, 0, "nowhere to go");
@@ -135,7 +132,7 @@ fn the_user_chooses_the_primary_path_and_a_path_for_a_message() {
     world.run_for(ms(5));
     assert_eq!(world.ladder, ["A -> B  I-DATA (network 1)"]);
     world.run_for(ms(500));
-    world.hosts[A].endpoint.association_mut(world.now, a).unwrap().set_primary(PathId(1)).unwrap();
+    world.association(A, a).set_primary(PathId(1)).unwrap();
     world.clear_ladder();
     world.send(A, a, 0, "there too");
     world.run_for(ms(5));

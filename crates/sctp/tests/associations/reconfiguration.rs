@@ -35,19 +35,9 @@ fn a_stream_is_reset_while_data_flows() {
             world.send(A, a, 1, text);
             world.send(A, a, 2, text);
         }
-        let now = world.now;
         world.drain();
-        world.hosts[A]
-            .endpoint
-            .association_mut(now, a)
-            .unwrap()
-            .reset_streams(true, &[StreamId(1)])
-            .unwrap();
-        let again = world.hosts[A]
-            .endpoint
-            .association_mut(now, a)
-            .unwrap()
-            .reset_streams(true, &[StreamId(2)]);
+        world.association(A, a).reset_streams(true, &[StreamId(1)]).unwrap();
+        let again = world.association(A, a).reset_streams(true, &[StreamId(2)]);
         assert_eq!(again, Err(Error::Busy));
         world.send(A, a, 1, "d");
         world.send(A, a, 2, "d");
@@ -71,12 +61,7 @@ fn a_stream_that_was_never_used_waits_for_its_reset_like_any_other() {
     let (a, _) = world.connected();
     world.clear_ladder();
     world.lose("A -> B  RE-CONFIG");
-    world.hosts[A]
-        .endpoint
-        .association_mut(world.now, a)
-        .unwrap()
-        .reset_streams(true, &[StreamId(5)])
-        .unwrap();
+    world.association(A, a).reset_streams(true, &[StreamId(5)]).unwrap();
     world.send(A, a, 5, "after it");
     world.run_for(ms(500));
     // It would have a TSN that the reset says was never used on the stream (RFC 6525 §5.1.2, A).
@@ -91,21 +76,11 @@ fn the_ladder_of_a_reset() {
     let mut world = World::new();
     let (a, _) = world.connected();
     world.clear_ladder();
-    world.hosts[A]
-        .endpoint
-        .association_mut(world.now, a)
-        .unwrap()
-        .reset_streams(true, &[])
-        .unwrap();
+    world.association(A, a).reset_streams(true, &[]).unwrap();
     world.run_for(ms(2000));
     assert_eq!(world.ladder, ["A -> B  RE-CONFIG", "A <- B  RE-CONFIG"]);
     world.clear_ladder();
-    world.hosts[A]
-        .endpoint
-        .association_mut(world.now, a)
-        .unwrap()
-        .reset_streams(false, &[StreamId(3)])
-        .unwrap();
+    world.association(A, a).reset_streams(false, &[StreamId(3)]).unwrap();
     world.run_for(ms(2000));
     assert!(world.hosts[A].said().contains(&reset(false, &[3])), "{:?}", world.hosts[A].said());
 }
@@ -116,7 +91,7 @@ fn a_lost_request_and_a_lost_answer_are_made_good() {
     let (a, b) = world.connected();
     world.lose("A -> B  RE-CONFIG");
     world.lose("A <- B  RE-CONFIG");
-    world.hosts[A].endpoint.association_mut(world.now, a).unwrap().add_streams(10, 0).unwrap();
+    world.association(A, a).add_streams(10, 0).unwrap();
     let before = world.hosts[B].status(b).inbound_streams;
     world.run_for(ms(30_000));
     assert!(world.lost_all());
@@ -137,7 +112,7 @@ fn everything_is_reset_while_both_sides_send() {
             world.send(B, b, 0, text);
         }
         world.drain();
-        world.hosts[A].endpoint.association_mut(world.now, a).unwrap().reset().unwrap();
+        world.association(A, a).reset().unwrap();
         for text in ["c", "d"] {
             world.send(A, a, 0, text);
             world.send(B, b, 0, text);
@@ -160,7 +135,7 @@ fn everything_is_reset_while_both_sides_send() {
 fn a_peer_that_never_answers_is_given_up() {
     let mut world = World::new();
     let (a, _) = world.connected();
-    world.hosts[A].endpoint.association_mut(world.now, a).unwrap().add_streams(10, 0).unwrap();
+    world.association(A, a).add_streams(10, 0).unwrap();
     world.network.cut = vec![0];
     world.run_for(ms(600_000));
     assert!(matches!(world.hosts[A].said().last(), Some(Event::Lost(_))));

@@ -161,7 +161,7 @@ fn a_callers_scheduler_can_take_over_while_messages_wait() {
     }
     let mut config = world.hosts[A].endpoint.config().association.clone();
     config.scheduler = Selection::Custom(Arc::new(ByNumbers));
-    world.hosts[A].endpoint.association_mut(world.now, a).unwrap().configure(&config).unwrap();
+    world.association(A, a).configure(&config).unwrap();
     world.finish_handshake(a);
     world.run_until(ms(5000), |world| world.hosts[B].received_messages() == 3);
     assert_eq!(streams_in_order_of_arrival(&world), [1, 3, 5]);
@@ -179,7 +179,7 @@ fn a_scheduler_that_names_a_stream_with_nothing_to_send_stops_that_association_a
         assert_eq!(world.hosts[B].received_messages(), 0);
         let mut config = world.hosts[A].endpoint.config().association.clone();
         config.scheduler = SchedulerKind::Fcfs.into();
-        world.hosts[A].endpoint.association_mut(world.now, a).unwrap().configure(&config).unwrap();
+        world.association(A, a).configure(&config).unwrap();
         world.run_until(ms(5000), |world| world.hosts[B].received_messages() == 1);
     }
 }

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use eyas_sctp::config::{AssociationConfig, ConnectOptions, EndpointConfig};
-use eyas_sctp::endpoint::{AssociationState, Endpoint, Status};
+use eyas_sctp::endpoint::{AssociationMut, AssociationState, Endpoint, Status};
 use eyas_sctp::event::Event;
 use eyas_sctp::identifier::{AssociationId, StreamId};
 use eyas_sctp::io::{Ecn, Input, Output, Received, Transmit};
@@ -258,6 +258,11 @@ impl World {
             world.hosts.iter().all(|host| host.state() == AssociationState::Established)
         });
         (a, self.hosts[B].only())
+    }
+
+    /// An association of this host, to be changed.
+    pub(crate) fn association(&mut self, host: usize, id: AssociationId) -> AssociationMut<'_> {
+        self.hosts[host].endpoint.association_mut(self.now, id).expect("it is there")
     }
 
     /// A message from `host` on `stream`.
