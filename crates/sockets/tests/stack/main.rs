@@ -2,6 +2,7 @@
 
 mod as_linux;
 mod behaviour;
+mod beside;
 mod buffers;
 mod further;
 mod life;

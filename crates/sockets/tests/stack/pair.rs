@@ -115,6 +115,12 @@ impl Pair {
         self.run(Duration::from_secs(1));
     }
 
+    /// The port that the stack has given a socket; 0 before it has.
+    pub(crate) fn given(&self, host: usize, socket: SocketId) -> u16 {
+        let name = self.hosts[host].stack.getsockname(socket).unwrap();
+        u16::from_be_bytes([name.as_bytes()[2], name.as_bytes()[3]])
+    }
+
     pub(crate) fn socket(&mut self, host: usize, kind: i32) -> SocketId {
         let made = self.at(host, |stack, _| stack.socket(socket::AF_INET, kind, 132)).unwrap();
         // What waits for more would only slow the tests down.

@@ -12,9 +12,8 @@ use eyas_sockets::abi::control::{HEADER, SndRcvInfo, header};
 use eyas_sockets::abi::number::{cmsg, flag, level, msg, option, socket};
 use eyas_sockets::{AssocId, Errno, Outgoing, Sent, SocketId};
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 
+use super::beside::{self, word};
 use super::pair::{CLIENT, Pair, SERVER, name};
 use kernel::{EVENTS, Got, Id, Kernel, Link, To};
 
@@ -87,9 +86,7 @@ fn calls(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Call>> {
         Call::Listen(1),
         Call::Listen(2),
     ];
-    let beginning = prop_oneof![Just(Vec::new()), Just(begun)];
-    let all = (beginning, prop::collection::vec(call(), count));
-    all.prop_map(|(beginning, calls)| [beginning, calls].concat())
+    beside::calls(begun, call(), count)
 }
 
 /// Both, and what of the one is what of the other.
@@ -101,14 +98,6 @@ struct Beside {
     names: BTreeMap<(usize, Link), AssocId>,
     /// Which calls were answered how, and what `poll` said.
     seen: BTreeSet<String>,
-}
-
-/// What a call came to, in a word.
-fn word<T>(outcome: &Result<T, Errno>) -> String {
-    match outcome {
-        Ok(_) => "done".to_owned(),
-        Err(errno) => format!("{errno:?}"),
-    }
 }
 
 impl Beside {
@@ -123,12 +112,6 @@ impl Beside {
         }
     }
 
-    /// The port that the stack has given a socket.
-    fn given(&self, host: usize, socket: SocketId) -> u16 {
-        let name = self.pair.hosts[host].stack.getsockname(socket).unwrap();
-        u16::from_be_bytes([name.as_bytes()[2], name.as_bytes()[3]])
-    }
-
     /// One of the associations of a socket.
     fn link(&self, id: Id, index: usize) -> Option<Link> {
         let links = self.kernel.links(id);
@@ -138,6 +121,14 @@ impl Beside {
     fn rest(&mut self) {
         self.pair.run(REST);
         self.kernel.wait(REST);
+    }
+
+    /// Makes calls on both, and gives what was seen of them.
+    fn make_all(mut self, calls: &[Call]) -> BTreeSet<String> {
+        for call in calls {
+            self.make(call);
+        }
+        self.seen
     }
 
     /// Makes a call on both; what they answer is to be the same, and what they say afterwards.
@@ -196,7 +187,7 @@ impl Beside {
             }
             Call::Listen(_) => {
                 let found = self.pair.at(host, |stack, now| stack.listen(now, socket, 1));
-                let given = self.given(host, socket);
+                let given = self.pair.given(host, socket);
                 self.kernel.listen(id, given);
                 assert_eq!(found, Ok(()), "{call:?} on {id}");
             }
@@ -204,7 +195,7 @@ impl Beside {
             Call::Send(_, port, length) if self.kernel.unread() + length <= MOST => {
                 let to = format!("{}:{port}", [SERVER, CLIENT][host]);
                 let found = self.pair.say_to(host, socket, &to, &vec![7; length]);
-                let given = self.given(host, socket);
+                let given = self.pair.given(host, socket);
                 let wanted = self.kernel.send(id, To::Port(port), length, given);
                 self.same("send", call, found.map(|sent| sent.length), wanted.map(|()| length));
             }
@@ -273,7 +264,7 @@ impl Beside {
         let (host, socket) = self.sockets[&id];
         let to = name(&format!("{}:{port}", [SERVER, CLIENT][host]));
         let begun = self.pair.at(host, |stack, now| stack.connect(now, socket, to.as_bytes()));
-        let given = self.given(host, socket);
+        let given = self.pair.given(host, socket);
         let wanted = self.kernel.connect(id, port, given);
         let found = begun.and_then(|association| {
             self.rest();
@@ -332,7 +323,11 @@ impl Beside {
             let (found, wanted) = (self.pair.poll(host, socket), self.kernel.poll(id));
             assert_eq!(found.0, wanted, "poll of {id} after {call:?}: {found:?}");
             self.seen.insert(format!("poll {found:?}"));
-            assert_eq!(self.given(host, socket), self.kernel.port(id).unwrap_or(0), "{call:?}");
+            assert_eq!(
+                self.pair.given(host, socket),
+                self.kernel.port(id).unwrap_or(0),
+                "{call:?}"
+            );
         }
     }
 }
@@ -340,26 +335,12 @@ impl Beside {
 proptest! {
     #[test]
     fn calls_on_many_are_answered_as_the_kernel_would(calls in calls(1..50)) {
-        let mut beside = Beside::new();
-        for call in &calls {
-            beside.make(call);
-        }
+        Beside::new().make_all(&calls);
     }
 }
 
-/// Calls that fail all alike would compare nothing.
 #[test]
 fn random_calls_on_many_reach_what_they_are_about() {
-    let mut runner = TestRunner::deterministic();
-    let calls = calls(40..80);
-    let mut seen = BTreeSet::new();
-    for _ in 0..80 {
-        let mut beside = Beside::new();
-        for call in calls.new_tree(&mut runner).unwrap().current() {
-            beside.make(&call);
-        }
-        seen.extend(beside.seen);
-    }
     let wanted = [
         "abort done",
         "answer done",
@@ -379,6 +360,6 @@ fn random_calls_on_many_reach_what_they_are_about() {
         "send done",
         "send EADDRNOTAVAIL",
     ];
-    let missing: Vec<_> = wanted.iter().filter(|one| !seen.contains(**one)).collect();
-    assert!(missing.is_empty(), "{missing:?} of {seen:?}");
+    let make = |calls: &[Call]| Beside::new().make_all(calls);
+    beside::reach(&calls(40..80), 80, make, &wanted);
 }

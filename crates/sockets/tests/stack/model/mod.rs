@@ -8,9 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use eyas_sockets::abi::number::{level, msg, so, socket};
 use eyas_sockets::{Errno, SocketId};
 use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 
+use super::beside::{self, word};
 use super::pair::{CLIENT, Pair, SERVER, name};
 use kernel::{Id, Kernel};
 
@@ -65,9 +64,7 @@ fn calls(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Call>> {
         Call::Connect(0, FIRST),
         Call::Accept(1),
     ];
-    let beginning = prop_oneof![Just(Vec::new()), Just(begun)];
-    let all = (beginning, prop::collection::vec(call(), count));
-    all.prop_map(|(beginning, calls)| [beginning, calls].concat())
+    beside::calls(begun, call(), count)
 }
 
 /// Both, and which socket of the one is which of the other.
@@ -77,14 +74,6 @@ struct Beside {
     sockets: BTreeMap<Id, (usize, SocketId)>,
     /// Which calls were answered how, and what `poll` said.
     seen: BTreeSet<String>,
-}
-
-/// What a call came to, in a word.
-fn word<T>(outcome: &Result<T, Errno>) -> String {
-    match outcome {
-        Ok(_) => "done".to_owned(),
-        Err(errno) => format!("{errno:?}"),
-    }
 }
 
 impl Beside {
@@ -101,10 +90,12 @@ impl Beside {
         Some((id, host, socket))
     }
 
-    /// The port that the stack has given a socket.
-    fn given(&self, host: usize, socket: SocketId) -> u16 {
-        let name = self.pair.hosts[host].stack.getsockname(socket).unwrap();
-        u16::from_be_bytes([name.as_bytes()[2], name.as_bytes()[3]])
+    /// Makes calls on both, and gives what was seen of them.
+    fn make_all(mut self, calls: &[Call]) -> BTreeSet<String> {
+        for call in calls {
+            self.make(call);
+        }
+        self.seen
     }
 
     /// Makes a call on both; what they answer is to be the same.
@@ -158,7 +149,7 @@ impl Beside {
             }
             Call::Listen(_, backlog) => {
                 let found = pair.at(host, |stack, now| stack.listen(now, socket, backlog as i32));
-                let given = self.given(host, socket);
+                let given = self.pair.given(host, socket);
                 assert_eq!(found, self.kernel.listen(id, backlog, given), "{call:?} on {id}");
             }
             Call::Connect(_, port) => self.connect((id, host, socket), port),
@@ -203,7 +194,7 @@ impl Beside {
                 let stack = &pair.hosts[host].stack;
                 let has_peer = stack.getpeername(socket).is_ok();
                 let wanted = (kernel.peer_name(id), kernel.port(id).unwrap_or(0));
-                assert_eq!((has_peer, self.given(host, socket)), wanted, "{call:?} on {id}");
+                assert_eq!((has_peer, self.pair.given(host, socket)), wanted, "{call:?} on {id}");
             }
         }
     }
@@ -220,7 +211,7 @@ impl Beside {
             }
             Err(error) => Err(error),
         };
-        let given = self.given(host, socket);
+        let given = self.pair.given(host, socket);
         let wanted = self.kernel.connect(id, port, given);
         self.seen.insert(format!("connect {}", word(&found)));
         assert_eq!(found, wanted, "connect of {id} to {port}");
@@ -230,26 +221,12 @@ impl Beside {
 proptest! {
     #[test]
     fn calls_are_answered_as_the_kernel_would(calls in calls(1..80)) {
-        let mut beside = Beside::new();
-        for call in &calls {
-            beside.make(call);
-        }
+        Beside::new().make_all(&calls);
     }
 }
 
-/// Calls that fail all alike would compare nothing.
 #[test]
 fn random_calls_reach_what_they_are_about() {
-    let mut runner = TestRunner::deterministic();
-    let calls = calls(40..80);
-    let mut seen = BTreeSet::new();
-    for _ in 0..200 {
-        let mut beside = Beside::new();
-        for call in calls.new_tree(&mut runner).unwrap().current() {
-            beside.make(&call);
-        }
-        seen.extend(beside.seen);
-    }
     let wanted = [
         "accept done",
         "accept EAGAIN",
@@ -267,6 +244,6 @@ fn random_calls_reach_what_they_are_about() {
         "poll IN|HUP",
         "poll IN|RDHUP",
     ];
-    let missing: Vec<_> = wanted.iter().filter(|one| !seen.contains(**one)).collect();
-    assert!(missing.is_empty(), "{missing:?} of {seen:?}");
+    let make = |calls: &[Call]| Beside::new().make_all(calls);
+    beside::reach(&calls(40..80), 200, make, &wanted);
 }
