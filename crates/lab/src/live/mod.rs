@@ -53,6 +53,7 @@ mod policies;
 mod remembered;
 #[cfg(all(target_os = "linux", feature = "load"))]
 mod server_kind;
+#[cfg(all(target_os = "linux", feature = "load"))]
 mod server_thread;
 #[cfg(all(target_os = "linux", feature = "load"))]
 mod servers;
