@@ -3,6 +3,7 @@
 #[cfg(unix)]
 mod child;
 mod demo;
+mod descriptors;
 mod generate;
 mod get;
 mod identity;

@@ -25,7 +25,7 @@ use crate::terminal::{self, Look};
 pub(crate) async fn run(flags: LoadFlags, common: CommonFlags) -> Result<(), Failure> {
     let mut interruption = super::listen()?;
     let wanted = wanted::read(&flags).await?;
-    raise_descriptor_limit();
+    super::descriptors::raise_limit();
     let stop = Stop::default();
     let stopped = stop.clone();
     let work = tokio::task::spawn_blocking(move || {
@@ -50,14 +50,6 @@ pub(crate) async fn run(flags: LoadFlags, common: CommonFlags) -> Result<(), Fai
             }
         }
     }
-}
-
-/// Every connection takes a descriptor: as many as the system gives without asking for more.
-fn raise_descriptor_limit() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // With fewer, requests that find none fail, and say so.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
 fn put_on(

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use eyas_supervisor::{Address, Place, Sockets};
 
 use super::super::child::{PassingOn, code};
+use super::super::descriptors;
 use super::begin::{Reach, begin};
 use super::{afterwards, capture, ended, settings, unwaited};
 use crate::failure::{Failure, Kind};
@@ -24,6 +25,8 @@ pub(super) async fn run(flags: &SctpRunFlags, common: &CommonFlags) -> Result<Ex
     })?;
     let address = Address::parse(supervisor.address()).expect("a supervisor's own address");
     let mut begun = begin(flags, &address, common)?;
+    // Not before: programs that use `select` rely on the limit that they were given.
+    descriptors::raise_limit();
     let status = signals.until_end(&mut begun.child).await.map_err(unwaited)?;
     // What the command has started may go on without it.
     let rest = async {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use eyas_supervisor::{LibraryFile, Place, Sockets, Status, is_open_to_all};
 use serde_json::json;
 
+use super::super::descriptors;
 use super::{capture, ended, settings};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, SctpServeFlags};
@@ -18,6 +19,7 @@ const NAME: &str = "eyas-sctp";
 pub(super) async fn run(flags: &SctpServeFlags, common: &CommonFlags) -> Result<(), Failure> {
     // Before anybody can know that it runs, so that nobody can stop it too early.
     let mut interruption = super::super::listen()?;
+    descriptors::raise_limit();
     let path = flags.socket.clone().map_or_else(usual, Ok)?;
     let path = std::path::absolute(&path)
         .map_err(|cause| Failure::read(&path.display().to_string(), &cause))?;
