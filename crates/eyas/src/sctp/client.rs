@@ -14,6 +14,7 @@ use super::SctpAssociation;
 use super::carrier::{ENCAPSULATION_PORT, Wire};
 use super::dtls::{Ending, Identity, MAX_OVERHEAD, State, Trust};
 use super::hub::Anchor;
+use super::own::OwnAssociation;
 use super::task::{self, Homes};
 use crate::sockets::PORT_TRIES;
 
@@ -116,7 +117,7 @@ impl Clients {
             options.association.rto_initial = first_timeout(rtt);
         }
         let id = hub.0.connect(options, self.opened.token())?;
-        Ok(SctpAssociation::new(Arc::clone(&hub.0), id))
+        Ok(SctpAssociation::new(OwnAssociation { hub: Arc::clone(&hub.0), id }))
     }
 }
 
@@ -154,7 +155,7 @@ impl Clients {
             options.association.rto_initial = rto;
         }
         let id = hub.0.connect(options, self.opened.token()).map_err(io::Error::from)?;
-        let association = SctpAssociation::new(Arc::clone(&hub.0), id);
+        let association = SctpAssociation::new(OwnAssociation { hub: Arc::clone(&hub.0), id });
         Ok(Protected { association, version })
     }
 }

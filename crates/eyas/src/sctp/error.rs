@@ -27,6 +27,14 @@ pub enum SctpError {
     StreamTaken(u16),
 }
 
+/// What a call is told that comes after the end of an association.
+pub(super) fn lost(reason: &Option<LossReason>) -> SctpError {
+    match reason {
+        Some(reason) => SctpError::Lost(reason.clone()),
+        None => SctpError::Closed,
+    }
+}
+
 /// The end of an association in words.
 fn loss_text(reason: &LossReason) -> String {
     match reason {

@@ -13,6 +13,7 @@ use super::carrier::{Access, Claim, ENCAPSULATION_PORT, Wire, access, owner_of_u
 use super::dtls::Identity;
 use super::hub::{Anchor, Dependence};
 use super::kernel::KernelListener;
+use super::own::OwnAssociation;
 use super::task::{self, Homes};
 use super::{SctpAssociation, client};
 use crate::ServerIdentity;
@@ -164,7 +165,7 @@ impl SctpListener {
             }
         };
         tokio::select! {
-            id = own => SctpAssociation::new(Arc::clone(hub), id),
+            id = own => SctpAssociation::new(OwnAssociation { hub: Arc::clone(hub), id }),
             association = through_kernel => association,
         }
     }
@@ -174,7 +175,7 @@ impl SctpListener {
     pub async fn accept_dtls(&self) -> SctpAssociation {
         let Some(Anchor(hub)) = &self.protected else { return std::future::pending().await };
         let id = poll_fn(|cx| hub.poll_accept(cx).map_or(Poll::Pending, Poll::Ready)).await;
-        SctpAssociation::new(Arc::clone(hub), id)
+        SctpAssociation::new(OwnAssociation { hub: Arc::clone(hub), id })
     }
 
     /// How many associations there are, accepted or not, inside DTLS or not; those of the kernel are

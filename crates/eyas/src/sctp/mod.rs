@@ -12,6 +12,8 @@
 //! | `tap` | looking on where packets pass | |
 //! | `task` | moves packets, times and events between sockets and endpoint | |
 //! | `association` | what a user holds: messages, paths, state | RFC 6458 |
+//! | `stack` | what an association asks of who speaks SCTP for it | |
+//! | `own` | an association of our own stack | |
 //! | `json` | what associations say of themselves, as JSON | |
 //! | `stream` | one stream in each direction as bytes | RFC 3436 §4 |
 //! | `secured` | TLS over a pair of streams | RFC 3436 |
@@ -34,10 +36,12 @@ mod json;
 pub(crate) mod kernel;
 mod listener;
 mod outbox;
+mod own;
 mod own_addresses;
 mod ports;
 pub(crate) mod secured;
 mod slot;
+mod stack;
 mod stream;
 mod streams;
 mod tap;

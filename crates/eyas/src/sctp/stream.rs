@@ -61,7 +61,7 @@ impl AsyncRead for SctpStream {
     ) -> Poll<io::Result<()>> {
         if self.rest.is_empty() {
             let stream = Some(self.info.stream);
-            match self.association.poll_receive(cx, stream) {
+            match self.association.stack().poll_receive(cx, stream) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(None)) => return Poll::Ready(Ok(())),
                 Poll::Ready(Ok(Some(message))) => {
@@ -100,8 +100,8 @@ impl AsyncWrite for SctpStream {
         }
         let length = buf.len().min(MAX_MESSAGE);
         // The copy is made only if there is room for it.
-        let data = || Bytes::copy_from_slice(&buf[..length]);
-        let sent = self.association.poll_send(cx, &self.info, data);
+        let mut data = || Bytes::copy_from_slice(&buf[..length]);
+        let sent = self.association.stack().poll_send(cx, &self.info, &mut data);
         sent.map(|sent| sent.map(|()| length).map_err(Into::into))
     }
 
@@ -115,7 +115,7 @@ impl AsyncWrite for SctpStream {
         if self.is_shut {
             return Poll::Ready(Ok(()));
         }
-        let ended = ready!(self.association.poll_end_stream(cx, self.info.stream));
+        let ended = ready!(self.association.stack().poll_end_stream(cx, self.info.stream));
         self.is_shut = true;
         match ended {
             // What has ended needs no end.

@@ -1,4 +1,4 @@
-//! An association of the kernel, as `SctpAssociation` wants it.
+//! An association of the kernel.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,20 +19,18 @@ use super::notification::{self, Notification};
 use super::options;
 use super::socket::{KernelSocket, Received};
 use crate::sctp::SctpError;
+use crate::sctp::error::lost;
 use crate::sctp::slot::{Slot, Stage};
+use crate::sctp::stack::Stack;
 
 /// Addresses of the peer that get a number as paths.
 const MAX_PATHS: usize = 64;
 
-/// An association of the kernel. Cheap to clone; when the last clone is dropped, it ends once all
-/// data has arrived.
-#[derive(Clone, Debug)]
-pub(in crate::sctp) struct KernelAssociation(Arc<Held>);
-
+/// An association of the kernel.
 #[derive(Debug)]
-struct Held(Arc<Shared>);
+pub(super) struct KernelAssociation(Arc<Shared>);
 
-impl Drop for Held {
+impl Drop for KernelAssociation {
     fn drop(&mut self) {
         self.0.lock().slot.is_orphan = true;
         self.0.wake.notify_one();
@@ -76,74 +74,14 @@ impl KernelAssociation {
             awaits_dry: false,
         };
         let shared = Arc::new(Shared { socket, state: Mutex::new(state), wake: Notify::new() });
-        (Self(Arc::new(Held(Arc::clone(&shared)))), shared)
-    }
-
-    fn shared(&self) -> &Shared {
-        &self.0.0
-    }
-
-    pub(in crate::sctp) fn with_slot<T>(&self, action: impl FnOnce(&mut Slot) -> T) -> T {
-        let mut state = self.shared().lock();
-        let was_full = state.slot.is_parking_full();
-        let result = action(&mut state.slot);
-        let has_room = was_full && !state.slot.is_parking_full();
-        drop(state);
-        if has_room {
-            self.shared().wake.notify_one();
-        }
-        result
-    }
-
-    pub(in crate::sctp) fn status(&self) -> Option<Status> {
-        let mut state = self.shared().lock();
-        if matches!(state.slot.stage, Stage::Ended(_)) {
-            return None;
-        }
-        let known = mem::take(&mut state.paths);
-        let number = |remote: SocketAddr| place(&known, remote.ip()).unwrap_or(PathId(0));
-        let status = options::status(&self.shared().socket.socket(), number);
-        state.paths = known;
-        status
-    }
-
-    pub(in crate::sctp) fn local_address(&self) -> Option<SocketAddr> {
-        let address = self.shared().socket.socket().local_addr().ok()?.as_socket()?;
-        Some(SocketAddr::new(address.ip().to_canonical(), address.port()))
-    }
-
-    pub(in crate::sctp) fn poll_send(
-        &self,
-        cx: &mut Context<'_>,
-        info: &SendInfo,
-        data: &[u8],
-    ) -> Poll<Result<(), SctpError>> {
-        let mut state = self.shared().lock();
-        match &state.slot.stage {
-            Stage::Ended(Some(reason)) => return Poll::Ready(Err(SctpError::Lost(reason.clone()))),
-            Stage::Ended(None) => return Poll::Ready(Err(SctpError::Closed)),
-            _ if state.slot.peer_is_done => return Poll::Ready(Err(SctpError::Closed)),
-            _ if data.is_empty() => return Poll::Ready(Err(Misuse::EmptyMessage.into())),
-            _ => {}
-        }
-        match self.shared().socket.try_send(&control::of_message(info), data) {
-            Ok(()) => Poll::Ready(Ok(())),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                state.slot.is_full = true;
-                state.slot.writers.add(cx.waker());
-                drop(state);
-                self.shared().wake.notify_one();
-                Poll::Pending
-            }
-            Err(error) => Poll::Ready(Err(self.of_send(&error))),
-        }
+        (Self(Arc::clone(&shared)), shared)
     }
 
     /// Why a message was not taken. How the association was lost is told by a notification, too.
     fn of_send(&self, error: &io::Error) -> SctpError {
         match error.raw_os_error() {
             Some(libc::EMSGSIZE) => {
-                let limit = self.shared().socket.socket().send_buffer_size().unwrap_or(0);
+                let limit = self.0.socket.socket().send_buffer_size().unwrap_or(0);
                 Misuse::MessageTooLarge { limit }.into()
             }
             Some(libc::EINVAL) => Misuse::NoSuchStream.into(),
@@ -152,77 +90,126 @@ impl KernelAssociation {
         }
     }
 
-    pub(in crate::sctp) fn poll_receive(
-        &self,
-        cx: &mut Context<'_>,
-        stream: Option<StreamId>,
-    ) -> Poll<Result<Option<Message>, SctpError>> {
-        self.with_slot(|slot| match slot.next(stream, || None) {
-            Some(message) => Poll::Ready(Ok(Some(message))),
-            None => {
-                let end = slot.end_of(stream);
-                if end.is_pending() {
-                    slot.await_message(stream, cx.waker());
-                }
-                end
-            }
-        })
-    }
-
-    /// Ends our sending once all data is on its way; nothing to do for one that is over.
-    pub(in crate::sctp) fn shutdown(&self) {
-        self.shared().socket.shutdown();
-    }
-
-    pub(in crate::sctp) fn abort(&self, reason: &Bytes) {
-        self.shared().socket.abort(reason);
-        self.shared().end(LossReason::Aborted);
-    }
-
-    pub(in crate::sctp) fn set_primary(&self, path: PathId) -> Result<(), Misuse> {
-        let remote = self.shared().socket.socket().peer_addr().ok();
-        let port =
-            remote.and_then(|remote| remote.as_socket()).ok_or(Misuse::NoAssociation)?.port();
-        let address = self.shared().lock().paths.get(usize::from(path.0)).copied();
-        let address = SocketAddr::new(address.ok_or(Misuse::NoSuchPath)?, port);
-        options::set_primary(&self.shared().socket.socket(), address)
-    }
-
-    pub(in crate::sctp) fn add_address(&self, address: IpAddr) -> Result<(), Misuse> {
-        options::add_address(&self.shared().socket.socket(), self.own(address)?)
-    }
-
-    pub(in crate::sctp) fn remove_address(&self, address: IpAddr) -> Result<(), Misuse> {
-        options::remove_address(&self.shared().socket.socket(), self.own(address)?)
-    }
-
     /// An address of this host with our port.
     fn own(&self, address: IpAddr) -> Result<SocketAddr, Misuse> {
         let local = self.local_address().ok_or(Misuse::NoAssociation)?;
         Ok(SocketAddr::new(address, local.port()))
     }
+}
 
-    pub(in crate::sctp) fn reset_streams(
-        &self,
-        outgoing: bool,
-        streams: &[StreamId],
-    ) -> Result<(), Misuse> {
-        options::reset_streams(&self.shared().socket.socket(), outgoing, streams)
+impl Stack for KernelAssociation {
+    fn with_slot(&self, action: &mut dyn FnMut(&mut Slot)) {
+        let mut state = self.0.lock();
+        let was_full = state.slot.is_parking_full();
+        action(&mut state.slot);
+        let has_room = was_full && !state.slot.is_parking_full();
+        drop(state);
+        if has_room {
+            self.0.wake.notify_one();
+        }
     }
 
-    pub(in crate::sctp) fn add_streams(&self, outbound: u16, inbound: u16) -> Result<(), Misuse> {
-        options::add_streams(&self.shared().socket.socket(), outbound, inbound)
+    fn status(&self) -> Option<Status> {
+        let mut state = self.0.lock();
+        if matches!(state.slot.stage, Stage::Ended(_)) {
+            return None;
+        }
+        let known = mem::take(&mut state.paths);
+        let number = |remote: SocketAddr| place(&known, remote.ip()).unwrap_or(PathId(0));
+        let status = options::status(&self.0.socket.socket(), number);
+        state.paths = known;
+        status
     }
 
-    /// Says that nothing more is sent on this stream, once all of it has arrived: the kernel resets
-    /// no stream that has something to send.
-    pub(in crate::sctp) fn poll_end_stream(
+    fn local_address(&self) -> Option<SocketAddr> {
+        let address = self.0.socket.socket().local_addr().ok()?.as_socket()?;
+        Some(SocketAddr::new(address.ip().to_canonical(), address.port()))
+    }
+
+    fn poll_send(
         &self,
         cx: &mut Context<'_>,
-        stream: StreamId,
-    ) -> Poll<Result<(), Misuse>> {
-        let socket = self.shared().socket.socket();
-        let mut state = self.shared().lock();
+        info: &SendInfo,
+        data: &mut dyn FnMut() -> Bytes,
+    ) -> Poll<Result<(), SctpError>> {
+        let data = data();
+        let mut state = self.0.lock();
+        match &state.slot.stage {
+            Stage::Ended(reason) => return Poll::Ready(Err(lost(reason))),
+            _ if state.slot.peer_is_done => return Poll::Ready(Err(SctpError::Closed)),
+            _ if data.is_empty() => return Poll::Ready(Err(Misuse::EmptyMessage.into())),
+            _ => {}
+        }
+        match self.0.socket.try_send(&control::of_message(info), &data) {
+            Ok(()) => Poll::Ready(Ok(())),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                state.slot.is_full = true;
+                state.slot.writers.add(cx.waker());
+                drop(state);
+                self.0.wake.notify_one();
+                Poll::Pending
+            }
+            Err(error) => Poll::Ready(Err(self.of_send(&error))),
+        }
+    }
+
+    fn poll_receive(
+        &self,
+        cx: &mut Context<'_>,
+        stream: Option<StreamId>,
+    ) -> Poll<Result<Option<Message>, SctpError>> {
+        let mut received = Poll::Pending;
+        self.with_slot(&mut |slot| {
+            received = match slot.next(stream, || None) {
+                Some(message) => Poll::Ready(Ok(Some(message))),
+                None => slot.end_of(stream),
+            };
+            if received.is_pending() {
+                slot.await_message(stream, cx.waker());
+            }
+        });
+        received
+    }
+
+    fn shutdown(&self) -> Result<(), Misuse> {
+        self.0.socket.shutdown();
+        Ok(())
+    }
+
+    fn abort(&self, reason: Bytes) {
+        self.0.socket.abort(&reason);
+        self.0.end(LossReason::Aborted);
+    }
+
+    fn set_primary(&self, path: PathId) -> Result<(), Misuse> {
+        let remote = self.0.socket.socket().peer_addr().ok();
+        let port =
+            remote.and_then(|remote| remote.as_socket()).ok_or(Misuse::NoAssociation)?.port();
+        let address = self.0.lock().paths.get(usize::from(path.0)).copied();
+        let address = SocketAddr::new(address.ok_or(Misuse::NoSuchPath)?, port);
+        options::set_primary(&self.0.socket.socket(), address)
+    }
+
+    fn add_address(&self, address: IpAddr) -> Result<(), Misuse> {
+        options::add_address(&self.0.socket.socket(), self.own(address)?)
+    }
+
+    fn remove_address(&self, address: IpAddr) -> Result<(), Misuse> {
+        options::remove_address(&self.0.socket.socket(), self.own(address)?)
+    }
+
+    fn reset_streams(&self, outgoing: bool, streams: &[StreamId]) -> Result<(), Misuse> {
+        options::reset_streams(&self.0.socket.socket(), outgoing, streams)
+    }
+
+    fn add_streams(&self, outbound: u16, inbound: u16) -> Result<(), Misuse> {
+        options::add_streams(&self.0.socket.socket(), outbound, inbound)
+    }
+
+    /// The kernel resets no stream that has something to send.
+    fn poll_end_stream(&self, cx: &mut Context<'_>, stream: StreamId) -> Poll<Result<(), Misuse>> {
+        let socket = self.0.socket.socket();
+        let mut state = self.0.lock();
         if matches!(state.slot.stage, Stage::Ended(_)) {
             return Poll::Ready(Err(Misuse::NoAssociation));
         }
@@ -239,7 +226,7 @@ impl KernelAssociation {
                 }
             }
             Err(Misuse::NotSupported) => {
-                self.shared().socket.shutdown();
+                self.0.socket.shutdown();
                 Poll::Ready(Ok(()))
             }
             ended => Poll::Ready(ended),

@@ -69,7 +69,7 @@ impl KernelListener {
             match accepted {
                 Ok((socket, remote)) => {
                     let association = task::start(socket, remote, true);
-                    return SctpAssociation::of_kernel(association);
+                    return SctpAssociation::new(association);
                 }
                 Err(error) if is_of_the_peer(&error) => {}
                 Err(error) => {

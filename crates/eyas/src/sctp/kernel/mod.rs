@@ -12,7 +12,7 @@
 //! | `control` | what goes with a message | RFC 6458 §5.3 |
 //! | `notification` | what the kernel tells | RFC 6458 §6.1 |
 //! | `address` | addresses as the kernel wants them | |
-//! | `association` | what `SctpAssociation` asks for | |
+//! | `association` | an association of the kernel | |
 //! | `task` | moves messages and notifications to who waits for them | |
 //! | `listener` | taking in associations | |
 
@@ -30,7 +30,6 @@ use std::net::SocketAddr;
 
 use eyas_sctp::config::AssociationConfig;
 
-pub(super) use association::KernelAssociation;
 pub(super) use listener::KernelListener;
 use socket::KernelSocket;
 
@@ -45,5 +44,5 @@ pub(crate) async fn connect(
     config: &AssociationConfig,
 ) -> io::Result<SctpAssociation> {
     let socket = KernelSocket::connect(address, config).await?;
-    Ok(SctpAssociation::of_kernel(task::start(socket, address, false)))
+    Ok(SctpAssociation::new(task::start(socket, address, false)))
 }

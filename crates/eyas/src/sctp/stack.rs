@@ -1,0 +1,98 @@
+//! Who speaks SCTP below an association.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use eyas_sctp::endpoint::{QueueInfo, Status};
+use eyas_sctp::error::Error as Misuse;
+use eyas_sctp::identifier::{PathId, StreamId};
+use eyas_sctp::message::{Message, SendInfo};
+
+use super::SctpError;
+use super::slot::Slot;
+
+/// One association, as whoever speaks SCTP for it has it: we ourselves, or the kernel. When it is
+/// dropped, the association ends once all data has arrived.
+///
+/// What one of them cannot do has a body here that refuses it.
+pub(super) trait Stack: fmt::Debug + Send + Sync {
+    /// Looks at what is kept for the association's users, if there is anything left of it.
+    fn with_slot(&self, action: &mut dyn FnMut(&mut Slot));
+
+    /// The association at this moment, unless it is over.
+    fn status(&self) -> Option<Status>;
+
+    /// Our end of the primary path.
+    fn local_address(&self) -> Option<SocketAddr>;
+
+    /// Takes a message, which `data` makes once there is room for it.
+    fn poll_send(
+        &self,
+        cx: &mut Context<'_>,
+        info: &SendInfo,
+        data: &mut dyn FnMut() -> Bytes,
+    ) -> Poll<Result<(), SctpError>>;
+
+    /// The next message of a stream of bytes, or of all other streams.
+    fn poll_receive(
+        &self,
+        cx: &mut Context<'_>,
+        stream: Option<StreamId>,
+    ) -> Poll<Result<Option<Message>, SctpError>>;
+
+    /// Says that nothing more is sent on this stream, once all of it is on its way.
+    fn poll_end_stream(&self, cx: &mut Context<'_>, stream: StreamId) -> Poll<Result<(), Misuse>>;
+
+    /// Begins to end the association once all data has arrived.
+    fn shutdown(&self) -> Result<(), Misuse>;
+
+    /// Ends the association at once.
+    fn abort(&self, reason: Bytes);
+
+    /// Makes a path the one that new data takes.
+    fn set_primary(&self, path: PathId) -> Result<(), Misuse>;
+
+    /// Tells the peer of another address of this host.
+    fn add_address(&self, address: IpAddr) -> Result<(), Misuse>;
+
+    /// Takes an address of this host back.
+    fn remove_address(&self, address: IpAddr) -> Result<(), Misuse>;
+
+    /// Resets our outgoing streams, or the peer's.
+    fn reset_streams(&self, outgoing: bool, streams: &[StreamId]) -> Result<(), Misuse>;
+
+    /// Asks for more streams.
+    fn add_streams(&self, outbound: u16, inbound: u16) -> Result<(), Misuse>;
+
+    /// Goes on with the COOKIE ECHO: nothing to do where associations are up from the beginning.
+    fn proceed(&self) -> Result<(), Misuse> {
+        Ok(())
+    }
+
+    /// What one stream has in the send buffer, if that can be known.
+    fn queue(&self, _stream: StreamId) -> Option<QueueInfo> {
+        None
+    }
+
+    /// Asks the peer to send to this address of ours first.
+    fn set_peer_primary(&self, _address: IpAddr) -> Result<(), Misuse> {
+        Err(Misuse::NotSupported)
+    }
+
+    /// Adds or replaces a key of AUTH.
+    fn set_shared_key(&self, _key_id: u16, _key: Bytes) -> Result<(), Misuse> {
+        Err(Misuse::NotSupported)
+    }
+
+    /// Signs with this key from now on.
+    fn activate_shared_key(&self, _key_id: u16) -> Result<(), Misuse> {
+        Err(Misuse::NotSupported)
+    }
+
+    /// Removes a key.
+    fn remove_shared_key(&self, _key_id: u16) -> Result<(), Misuse> {
+        Err(Misuse::NotSupported)
+    }
+}
