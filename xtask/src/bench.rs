@@ -11,6 +11,8 @@
 //! | `arena` | a network namespace with Caddy in it, and packet filters |
 //! | `programs` | where the programs are, how they are installed and started |
 //! | `versions` | which versions were measured |
+//! | `relay` | `eyas proxy`, `eyas serve --upstream` and `eyas tunnel` beside what does the like |
+//! | `server` | a program that listens, as long as something is measured |
 //! | `rival` | a client that answers rounds on its standard output |
 //! | `statistics` | median and 95th percentile |
 //! | `front` | what of the first table stands in the README |
@@ -23,8 +25,10 @@ mod http;
 mod page;
 mod programs;
 mod race;
+mod relay;
 mod rival;
 mod sctp;
+mod server;
 mod sim;
 mod statistics;
 mod verdict;
@@ -35,9 +39,10 @@ pub(crate) fn main(options: &[&str]) -> Result<(), String> {
     match options {
         ["http", rest @ ..] => http::main(rest),
         ["race", rest @ ..] => race::main(rest),
+        ["relay", rest @ ..] => relay::main(rest),
         ["sctp", rest @ ..] => sctp::main(rest),
         ["sim", rest @ ..] => sim::main(rest),
-        _ => Err("bench knows http, race, sctp and sim".into()),
+        _ => Err("bench knows http, race, relay, sctp and sim".into()),
     }
 }
 

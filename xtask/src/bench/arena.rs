@@ -6,19 +6,17 @@
 //! them, however it ends.
 
 use std::fs;
-use std::net::TcpStream;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
 
 use serde_json::json;
 
+use super::server::Server;
 use crate::run::{check, command, output, workspace};
 
 const IPV4: &str = "127.0.0.1";
 const IPV6: &str = "::1";
-/// How long Caddy may take to listen.
-const READY_WITHIN: Duration = Duration::from_secs(20);
 
 /// A host name, the port it is served on, and what is swallowed there.
 pub(super) struct Place {
@@ -77,23 +75,38 @@ pub(super) fn enter(words: &[&str]) -> Result<(), String> {
 /// What is laid into the namespaces that [`enter`] made.
 pub(super) struct Arena {
     directory: PathBuf,
-    caddy: Option<Child>,
+    caddy: Option<Server>,
 }
 
 impl Arena {
     /// Lays the network, makes the certificates with `certificate.py`, and starts Caddy.
     pub(super) fn new(caddy: &Path, python: &Path) -> Result<Self, String> {
-        let directory = workspace().join(format!("bench/.cache/arena-{}", std::process::id()));
-        fs::create_dir_all(&directory).map_err(|error| format!("{directory:?}: {error}"))?;
-        let mut arena = Self { directory, caddy: None };
-        arena.lay_network()?;
-        arena.name_hosts()?;
+        let mut arena = Self::lay()?;
         arena.filter()?;
-        let script = workspace().join("bench/rivals/certificate.py");
-        let mut certificate = Command::new(python);
-        output(certificate.arg(script).arg(&arena.directory))?;
+        arena.certify(python)?;
         arena.start_caddy(caddy)?;
         Ok(arena)
+    }
+
+    /// Lays the network and names the hosts.
+    pub(super) fn lay() -> Result<Self, String> {
+        let directory = workspace().join(format!("bench/.cache/arena-{}", std::process::id()));
+        fs::create_dir_all(&directory).map_err(|error| format!("{directory:?}: {error}"))?;
+        let arena = Self { directory, caddy: None };
+        arena.lay_network()?;
+        arena.name_hosts()?;
+        Ok(arena)
+    }
+
+    /// Where what belongs to the run is written; gone with it.
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Makes an authority, and a certificate for every place.
+    pub(super) fn certify(&self, python: &Path) -> Result<(), String> {
+        let script = workspace().join("bench/rivals/certificate.py");
+        output(Command::new(python).arg(script).arg(&self.directory)).map(|_| ())
     }
 
     /// The authority that the clients trust.
@@ -145,38 +158,19 @@ impl Arena {
         let file = self.directory.join("caddy.json");
         let configuration = configuration(&self.directory).to_string();
         fs::write(&file, configuration).map_err(|error| format!("{file:?}: {error}"))?;
-        let said = self.directory.join("caddy.log");
-        let log = fs::File::create(&said).map_err(|error| format!("{said:?}: {error}"))?;
-        // It must not outlive this program, not even when that is killed.
-        let child = command("setpriv", &["--pdeathsig", "KILL"])
-            .arg(caddy)
-            .args(["run", "--config"])
-            .arg(file)
-            .env("XDG_DATA_HOME", &self.directory)
-            .env("XDG_CONFIG_HOME", &self.directory)
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn();
-        self.caddy = Some(child.map_err(|error| format!("cannot start Caddy: {error}"))?);
-        let deadline = Instant::now() + READY_WITHIN;
-        while Instant::now() < deadline {
-            if TcpStream::connect((IPV4, WELL.port)).is_ok() {
-                return Ok(());
-            }
-            std::thread::sleep(Duration::from_millis(100));
-        }
-        let said = fs::read_to_string(&said).unwrap_or_default();
-        Err(format!("Caddy does not listen; it said: {}", said.trim()))
+        let mut program = command(&caddy.to_string_lossy(), &["run", "--config"]);
+        program.arg(file).env("XDG_DATA_HOME", &self.directory);
+        program.env("XDG_CONFIG_HOME", &self.directory);
+        let listens = SocketAddr::from(([127, 0, 0, 1], WELL.port));
+        self.caddy = Some(Server::start("Caddy", &program, listens, &self.directory)?);
+        Ok(())
     }
 }
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        if let Some(mut caddy) = self.caddy.take() {
-            // What cannot be ended has ended already.
-            let _ = caddy.kill();
-            let _ = caddy.wait();
-        }
+        // It writes there.
+        drop(self.caddy.take());
         if let Err(error) = fs::remove_dir_all(&self.directory) {
             eprintln!("{:?} is still there: {error}", self.directory);
         }

@@ -136,7 +136,7 @@ pub(super) fn table(rows: &[Row]) -> String {
 }
 
 /// CPU time of a process so far, of user and kernel, in milliseconds.
-fn processor(id: u32) -> Result<f64, String> {
+pub(super) fn processor(id: u32) -> Result<f64, String> {
     let path = format!("/proc/{id}/stat");
     let text = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
     ticks(&text).map(|ticks| ticks * TICK).ok_or_else(|| format!("{path} is not understood"))
@@ -152,7 +152,7 @@ fn ticks(stat: &str) -> Option<f64> {
 }
 
 /// Resident memory of a process, in KiB.
-fn resident(id: u32) -> Result<f64, String> {
+pub(super) fn resident(id: u32) -> Result<f64, String> {
     let path = format!("/proc/{id}/statm");
     let text = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
     let pages = text.split_whitespace().nth(1).and_then(|word| word.parse::<f64>().ok());

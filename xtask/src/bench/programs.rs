@@ -159,6 +159,11 @@ pub(super) fn our_example(name: &str) -> PathBuf {
     our_target().join(OUR_PROFILE).join("examples").join(name)
 }
 
+/// Where it leaves a program.
+pub(super) fn our_program(name: &str) -> PathBuf {
+    our_target().join(OUR_PROFILE).join(name)
+}
+
 /// A build of a package of Rust that is not in the workspace.
 pub(super) fn build(manifest: &Path, target: &Path) -> Command {
     let mut cargo = command("cargo", &["build", "--release", "--manifest-path"]);

@@ -11,24 +11,55 @@ const FIRST: f64 = 60.0;
 /// start and one Connection Attempt Delay.
 const OTHER_FAMILY: f64 = 300.0;
 
+/// The head of a table of wishes.
+const HEAD: &str = "| wanted | seen | holds |\n| --- | --- | --- |\n";
+
 /// One wish: what it is, how it came out, and whether it holds.
-struct Wish {
-    text: String,
-    holds: Option<bool>,
+pub(super) struct Wish {
+    /// What is wanted.
+    pub(super) wanted: String,
+    /// What was seen instead or as well, if it was measured, and whether it is as wanted.
+    pub(super) seen: Option<(String, bool)>,
+}
+
+impl Wish {
+    /// A wish with its outcome.
+    pub(super) fn row(&self) -> String {
+        let (seen, holds) = match &self.seen {
+            Some((seen, true)) => (seen.as_str(), "yes"),
+            Some((seen, false)) => (seen.as_str(), "**no**"),
+            None => ("–", "not measured"),
+        };
+        format!("| {} | {seen} | {holds} |\n", self.wanted)
+    }
+}
+
+/// A figure that is wanted to be no larger, or no smaller, than another one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Bound {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+impl Bound {
+    /// Whether this figure is within it.
+    pub(super) fn holds(self, seen: f64) -> bool {
+        match self {
+            Self::AtMost(most) => seen <= most,
+            Self::AtLeast(least) => seen >= least,
+        }
+    }
 }
 
 /// A list of wishes, each with its outcome.
+pub(super) fn table(wishes: &[Wish]) -> String {
+    let rows = wishes.iter().map(Wish::row);
+    std::iter::once(HEAD.to_owned()).chain(rows).collect()
+}
+
+/// The wishes of `bench http`.
 pub(super) fn text(results: &Results) -> String {
-    let mut text = String::from("| wanted | seen | holds |\n| --- | --- | --- |\n");
-    for wish in wishes(results) {
-        let holds = match wish.holds {
-            Some(true) => "yes",
-            Some(false) => "**no**",
-            None => "not measured",
-        };
-        text.push_str(&format!("| {} | {holds} |\n", wish.text));
-    }
-    text
+    table(&wishes(results))
 }
 
 fn wishes(results: &Results) -> Vec<Wish> {
@@ -52,21 +83,16 @@ fn wishes(results: &Results) -> Vec<Wish> {
 }
 
 fn ratio(wanted: String, ours: Option<f64>, theirs: Option<f64>, most: f64) -> Wish {
-    match (ours, theirs) {
-        (Some(ours), Some(theirs)) => {
-            let ratio = ours / theirs;
-            let text = format!("{wanted} | {ours:.2} ms / {theirs:.2} ms = {ratio:.2}");
-            Wish { text, holds: Some(ratio <= most) }
-        }
-        _ => Wish { text: format!("{wanted} | –"), holds: None },
-    }
+    let seen = ours.zip(theirs).map(|(ours, theirs)| {
+        let ratio = ours / theirs;
+        (format!("{ours:.2} ms / {theirs:.2} ms = {ratio:.2}"), ratio <= most)
+    });
+    Wish { wanted, seen }
 }
 
 fn bound(wanted: String, ours: Option<f64>, most: f64) -> Wish {
-    match ours {
-        Some(ours) => Wish { text: format!("{wanted} | {ours:.2} ms"), holds: Some(ours <= most) },
-        None => Wish { text: format!("{wanted} | –"), holds: None },
-    }
+    let seen = ours.map(|ours| (format!("{ours:.2} ms"), ours <= most));
+    Wish { wanted, seen }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Whether the ratios that we want hold.
 
+use super::super::verdict::{self, Bound};
 use super::programs::{CHANNEL, DCSCTP, Link, WITH_BBR};
 use super::run::Answer;
 use super::tables::{median, middle};
@@ -21,12 +22,6 @@ struct Wish {
     /// The best of these counts.
     rivals: &'static [&'static str],
     bound: Bound,
-}
-
-#[derive(Clone, Copy)]
-enum Bound {
-    AtMost(f64),
-    AtLeast(f64),
 }
 
 const WISHES: [Wish; 7] = [
@@ -83,41 +78,26 @@ const WISHES: [Wish; 7] = [
 
 /// A list of wishes, each with its outcome.
 pub(super) fn text(results: &Results, links: &[Link]) -> String {
-    let mut text = String::from("| wanted | seen | holds |\n| --- | --- | --- |\n");
+    let mut wishes: Vec<verdict::Wish> = Vec::new();
+    let mut add = |wanted: &str, seen: Option<f64>, shown: fn(f64) -> String, bound: Bound| {
+        let seen = seen.map(|seen| (shown(seen), bound.holds(seen)));
+        wishes.push(verdict::Wish { wanted: wanted.to_owned(), seen });
+    };
+    let plain = |figure: f64| format!("{figure:.2}");
     for wish in &WISHES {
-        let ratio = ratio(results, wish);
-        let seen = ratio.map_or("–".into(), |ratio| format!("{ratio:.2}"));
-        let holds = ratio.map(|ratio| match wish.bound {
-            Bound::AtMost(most) => ratio <= most,
-            Bound::AtLeast(least) => ratio >= least,
-        });
-        text.push_str(&row(wish.text, &seen, holds));
+        add(wish.text, ratio(results, wish), plain, wish.bound);
     }
     let idle = median(results, "eyas", Column::Associations, |answer| answer.memory / 2.0);
-    let seen = idle.map_or("–".into(), |bytes| format!("{bytes:.0} bytes"));
-    text.push_str(&row("an idle association: at most 4 KiB", &seen, idle.map(|it| it <= IDLE)));
+    let bytes = |bytes: f64| format!("{bytes:.0} bytes");
+    add("an idle association: at most 4 KiB", idle, bytes, Bound::AtMost(IDLE));
     let share_of = |name| links.iter().find(|link| link.name == name).map(|link| link.share);
-    let share = share_of(WITH_BBR);
-    let seen = share.map_or("–".into(), |share| format!("{:.1} %", share * 100.0));
-    text.push_str(&row(
-        "the long link: at least 85 % with BBR",
-        &seen,
-        share.map(|it| it >= SHARE),
-    ));
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    let wanted = "the long link: at least 85 % with BBR";
+    add(wanted, share_of(WITH_BBR), percent, Bound::AtLeast(SHARE));
     let ratio = share_of(CHANNEL).zip(share_of(DCSCTP)).map(|(ours, theirs)| ours / theirs);
-    let seen = ratio.map_or("–".into(), |ratio| format!("{ratio:.2}"));
     let wanted = "the long link: a data channel gets at least 2 × what dcsctp does";
-    text.push_str(&row(wanted, &seen, ratio.map(|it| it >= CHANNEL_RATIO)));
-    text
-}
-
-fn row(wanted: &str, seen: &str, holds: Option<bool>) -> String {
-    let holds = match holds {
-        Some(true) => "yes",
-        Some(false) => "**no**",
-        None => "not measured",
-    };
-    format!("| {wanted} | {seen} | {holds} |\n")
+    add(wanted, ratio, plain, Bound::AtLeast(CHANNEL_RATIO));
+    verdict::table(&wishes)
 }
 
 /// The median of the ratios within each round.

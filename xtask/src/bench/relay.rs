@@ -1,0 +1,66 @@
+//! `cargo xtask bench relay`: what programs that know nothing of eyas get from it, beside what does the
+//! like.
+//!
+//! | module | job |
+//! | --- | --- |
+//! | `programs` | where the programs are, and which are installed |
+//! | `proxy` | `eyas proxy` on a path where all is well |
+//! | `traffic` | the server behind a proxy, and the clients before it |
+//! | `tables` | what was measured, as tables |
+
+mod programs;
+mod proxy;
+mod tables;
+mod traffic;
+
+use super::arena::{self, Arena};
+use super::{Options, page, verdict};
+use crate::run::{command, works};
+use programs::Programs;
+
+/// Rounds, if the caller does not say how many.
+const ROUNDS: usize = 5;
+
+/// Runs the benchmark and writes its tables, in namespaces of its own, which this program enters by
+/// starting itself again.
+pub(super) fn main(words: &[&str]) -> Result<(), String> {
+    let options = Options::parse(words)?;
+    if !options.inside {
+        Programs::install()?;
+        if options.build {
+            return Ok(());
+        }
+        return arena::enter(&[&["bench", "relay", "--inside"], words].concat());
+    }
+    raise_limit();
+    let programs = Programs::find();
+    let versions = programs.versions()?;
+    let arena = Arena::lay()?;
+    let amounts = amounts(&options);
+    let healthy = proxy::measure(&programs, &arena, &amounts)?;
+    let line = format!("cargo xtask bench relay --rounds {}", amounts.rounds);
+    let mut text = page::circumstances(&line);
+    for table in [healthy.table(), versions.table(), verdict::table(&healthy.wishes())] {
+        text.push('\n');
+        text.push_str(&table);
+    }
+    page::publish("relay", &text, options.dry)
+}
+
+fn amounts(options: &Options) -> proxy::Amounts {
+    let (first_bytes, bytes, connections, open) =
+        if options.quick { (20, 64 << 20, 200, 500) } else { (400, 2 << 30, 4000, 10_000) };
+    let rounds = options.rounds.unwrap_or(if options.quick { 1 } else { ROUNDS });
+    proxy::Amounts { rounds, first_bytes, bytes, connections, open }
+}
+
+/// Lets this process and those that it starts have as many descriptors as they may: both ends of every
+/// connection are here.
+fn raise_limit() {
+    let id = std::process::id().to_string();
+    let hard = crate::run::output(&mut command("sh", &["-c", "ulimit -Hn"]));
+    let most = hard.map(|text| format!("--nofile={}", text.trim())).unwrap_or_default();
+    if !works("prlimit", &["--pid", &id, &most]) {
+        println!("the limit on descriptors stays as it is: there are fewer connections at once");
+    }
+}

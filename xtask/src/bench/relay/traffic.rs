@@ -1,0 +1,179 @@
+//! What goes through what is measured: a server that sends as many bytes as it is asked for, and clients
+//! that ask it.
+//!
+//! A question is the number of bytes, in eight bytes of network order; a connection may ask many. No
+//! proxy takes that for TLS or HTTP.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::super::arena::WELL;
+
+/// Connections that are served at once.
+const AT_ONCE: usize = 16;
+/// What is written or read at once.
+const PIECE: usize = 128 << 10;
+/// A client that hears nothing for so long has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How a client gets to the server.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Way {
+    /// By itself, to the addresses of its name.
+    Direct,
+    /// To an address that leads to it.
+    At(SocketAddr),
+    /// Through a proxy that speaks SOCKS5, by its name.
+    Socks(SocketAddr),
+}
+
+/// Serves at a port of every address, for as long as this program runs.
+pub(super) fn serve(port: u16) -> Result<(), String> {
+    let listener = listen(port)?;
+    for _ in 0..AT_ONCE {
+        let listener = listener.try_clone().map_err(|error| error.to_string())?;
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                // A client that has enough closes.
+                let _ = answer_all(stream);
+            }
+        });
+    }
+    Ok(())
+}
+
+/// The same for clients that ask once each and then stay, one after the other.
+pub(super) fn serve_those_who_stay(port: u16) -> Result<(), String> {
+    let listener = listen(port)?;
+    thread::spawn(move || {
+        let mut kept = Vec::new();
+        for mut stream in listener.incoming().flatten() {
+            if answer(&mut stream).is_ok() {
+                kept.push(stream);
+            }
+        }
+    });
+    Ok(())
+}
+
+fn listen(port: u16) -> Result<TcpListener, String> {
+    TcpListener::bind(("::", port)).map_err(|error| format!("port {port}: {error}"))
+}
+
+fn answer_all(mut stream: TcpStream) -> io::Result<()> {
+    loop {
+        answer(&mut stream)?;
+    }
+}
+
+fn answer(stream: &mut TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut question = [0; 8];
+    stream.read_exact(&mut question)?;
+    let mut left = u64::from_be_bytes(question);
+    let piece = [0x5a; PIECE];
+    while left > 0 {
+        let length = left.min(PIECE as u64);
+        stream.write_all(&piece[..length as usize])?;
+        left -= length;
+    }
+    Ok(())
+}
+
+/// Connects to the server at this port.
+pub(super) fn connect(way: Way, port: u16) -> io::Result<TcpStream> {
+    let stream = match way {
+        Way::Direct => TcpStream::connect((WELL.host, port))?,
+        Way::At(address) | Way::Socks(address) => TcpStream::connect(address)?,
+    };
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    if matches!(way, Way::Socks(_)) { through_socks(stream, WELL.host, port) } else { Ok(stream) }
+}
+
+/// CONNECT of SOCKS5 (RFC 1928) without a password.
+pub(super) fn through_socks(mut stream: TcpStream, host: &str, port: u16) -> io::Result<TcpStream> {
+    stream.write_all(&[5, 1, 0])?;
+    let mut method = [0; 2];
+    stream.read_exact(&mut method)?;
+    let mut request = vec![5, 1, 0, 3, host.len() as u8];
+    request.extend_from_slice(host.as_bytes());
+    request.extend_from_slice(&port.to_be_bytes());
+    stream.write_all(&request)?;
+    let mut reply = [0; 4];
+    stream.read_exact(&mut reply)?;
+    let bound = match (reply[1], reply[3]) {
+        (0, 1) => 4 + 2,
+        (0, 4) => 16 + 2,
+        (code, _) => return Err(io::Error::other(format!("SOCKS5 says {code}"))),
+    };
+    stream.read_exact(&mut vec![0; bound])?;
+    Ok(stream)
+}
+
+/// Asks for so many bytes and reads them; gives the time from the question to the last byte.
+pub(super) fn ask(stream: &mut TcpStream, bytes: u64) -> io::Result<Duration> {
+    let start = Instant::now();
+    stream.write_all(&bytes.to_be_bytes())?;
+    let mut piece = vec![0; PIECE];
+    let mut left = bytes;
+    while left > 0 {
+        let length = left.min(PIECE as u64) as usize;
+        let got = stream.read(&mut piece[..length])?;
+        if got == 0 {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        left -= got as u64;
+    }
+    Ok(start.elapsed())
+}
+
+/// Milliseconds.
+pub(super) fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_bytes_come_as_are_asked_for() {
+        let port = free_port();
+        serve(port).unwrap();
+        let at = Way::At(SocketAddr::from(([127, 0, 0, 1], port)));
+        let mut stream = connect(at, port).unwrap();
+        for bytes in [1, 3 * PIECE as u64 + 7, 1] {
+            ask(&mut stream, bytes).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_server_that_stops_is_noticed() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut served, _) = listener.accept().unwrap();
+        served.write_all(&[0x5a; 3]).unwrap();
+        served.shutdown(std::net::Shutdown::Write).unwrap();
+        assert_eq!(ask(&mut stream, 4).unwrap_err().kind(), ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn what_a_proxy_refuses_is_an_error() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut proxy, _) = listener.accept().unwrap();
+        proxy.write_all(&[5, 0, 5, 4, 0, 1, 0, 0, 0, 0, 0, 0]).unwrap();
+        let error = through_socks(stream, "a.test", 80).unwrap_err();
+        assert_eq!(error.to_string(), "SOCKS5 says 4");
+        let mut said = [0; 16];
+        proxy.read_exact(&mut said).unwrap();
+        assert_eq!(&said[..9], b"\x05\x01\x00\x05\x01\x00\x03\x06a");
+    }
+
+    fn free_port() -> u16 {
+        TcpListener::bind("[::]:0").unwrap().local_addr().unwrap().port()
+    }
+}
