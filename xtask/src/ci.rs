@@ -8,7 +8,7 @@ mod steps;
 
 use std::time::{Duration, Instant};
 
-use steps::STEPS;
+use steps::{ON_REQUEST, STEPS};
 
 /// How a step ended.
 pub(crate) enum Outcome {
@@ -38,7 +38,10 @@ struct Row {
 pub(crate) fn main(options: &[&str]) -> Result<(), String> {
     if options == ["--list"] {
         for step in STEPS {
-            println!("{:<12} {}", step.name, step.about);
+            println!("{:<14} {}", step.name, step.about);
+        }
+        for step in ON_REQUEST {
+            println!("{:<14} {}; with --only alone", step.name, step.about);
         }
         return Ok(());
     }
@@ -70,21 +73,25 @@ fn choose(options: &[&str]) -> Result<Vec<&'static Step>, String> {
             other => return Err(format!("ci knows --only STEP, --skip STEP, --list; not {other}")),
         };
         let name = *rest.next().ok_or_else(|| format!("{option} wants the name of a step"))?;
-        if !STEPS.iter().any(|step| step.name == name) {
-            let names: Vec<_> = STEPS.iter().map(|step| step.name).collect();
+        if !known().any(|step| step.name == name) {
+            let names: Vec<_> = known().map(|step| step.name).collect();
             return Err(format!("no step is called {name}; there are {}", names.join(", ")));
         }
         list.push(name);
     }
-    Ok(STEPS
-        .iter()
-        .filter(|step| only.is_empty() || only.contains(&step.name))
-        .filter(|step| !skip.contains(&step.name))
-        .collect())
+    let chosen = match only.is_empty() {
+        true => STEPS.iter().collect(),
+        false => known().filter(|step| only.contains(&step.name)).collect::<Vec<_>>(),
+    };
+    Ok(chosen.into_iter().filter(|step| !skip.contains(&step.name)).collect())
+}
+
+fn known() -> impl Iterator<Item = &'static Step> {
+    STEPS.iter().chain(ON_REQUEST)
 }
 
 fn summary(rows: &[Row]) -> Result<(), String> {
-    println!("\n{:<12} {:<8} {:>8}", "step", "result", "seconds");
+    println!("\n{:<14} {:<8} {:>8}", "step", "result", "seconds");
     let mut failed = Vec::new();
     for row in rows {
         let (word, note) = match &row.result {
@@ -92,13 +99,13 @@ fn summary(rows: &[Row]) -> Result<(), String> {
             Ok(Outcome::Skipped(why)) => ("skipped", why.as_str()),
             Err(why) => ("FAILED", why.as_str()),
         };
-        println!("{:<12} {word:<8} {:>8.1}  {note}", row.name, seconds(row.took));
+        println!("{:<14} {word:<8} {:>8.1}  {note}", row.name, seconds(row.took));
         if row.result.is_err() {
             failed.push(row.name);
         }
     }
     let total: Duration = rows.iter().map(|row| row.took).sum();
-    println!("{:<12} {:<8} {:>8.1}", "all", "", seconds(total));
+    println!("{:<14} {:<8} {:>8.1}", "all", "", seconds(total));
     if failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", failed.join(", "))) }
 }
 
@@ -112,7 +119,7 @@ mod tests {
 
     #[test]
     fn every_step_has_its_own_name() {
-        let mut names: Vec<_> = STEPS.iter().map(|step| step.name).collect();
+        let mut names: Vec<_> = known().map(|step| step.name).collect();
         names.sort_unstable();
         let before = names.len();
         names.dedup();
@@ -125,6 +132,8 @@ mod tests {
         assert_eq!(all.len(), STEPS.len());
         let one = choose(&["--only", "tidy"]).unwrap();
         assert_eq!(one.iter().map(|step| step.name).collect::<Vec<_>>(), ["tidy"]);
+        let asked = choose(&["--only", "feature-tests"]).unwrap();
+        assert_eq!(asked.iter().map(|step| step.name).collect::<Vec<_>>(), ["feature-tests"]);
         let rest = choose(&["--skip", "tidy", "--skip", "test"]).unwrap();
         assert_eq!(rest.len(), STEPS.len() - 2);
     }

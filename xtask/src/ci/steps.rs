@@ -42,6 +42,13 @@ pub(crate) const STEPS: &[Step] = &[
     Step { name: "msrv", about: "the oldest Rust that is promised", run: msrv },
 ];
 
+/// Steps that cost too much to run each time: only by name.
+pub(crate) const ON_REQUEST: &[Step] = &[Step {
+    name: "feature-tests",
+    about: "the tests of each crate without features, and with each of them alone",
+    run: feature_tests,
+}];
+
 fn cargo(line: &str) -> Result<Outcome, String> {
     let words: Vec<_> = line.split(' ').collect();
     check(&mut command("cargo", &words)).map(|()| Outcome::Passed)
@@ -129,14 +136,33 @@ fn bare() -> Result<Outcome, String> {
 }
 
 fn features() -> Result<Outcome, String> {
-    for (package, features) in features_of(&metadata()?) {
-        let clippy = format!("clippy -p {package} --no-default-features");
-        cargo(&format!("{clippy} -- -D warnings"))?;
-        for feature in features {
-            cargo(&format!("{clippy} --features {feature} -- -D warnings"))?;
-        }
-    }
+    let each = each_feature_alone(&metadata()?);
+    each.iter().try_for_each(|alone| cargo(&format!("clippy {alone} -- -D warnings")).map(drop))?;
     Ok(Outcome::Passed)
+}
+
+/// Goes on after a failure: what fails with one feature often fails with others as well.
+fn feature_tests() -> Result<Outcome, String> {
+    let each = each_feature_alone(&metadata()?);
+    let failed: Vec<_> = each
+        .into_iter()
+        .filter(|alone| cargo(&format!("test --no-fail-fast {alone}")).is_err())
+        .collect();
+    if failed.is_empty() {
+        return Ok(Outcome::Passed);
+    }
+    Err(format!("cargo test with {}", failed.join("; with ")))
+}
+
+/// The options of cargo that choose each package without features, and with each of its features alone.
+fn each_feature_alone(metadata: &Value) -> Vec<String> {
+    let mut each = Vec::new();
+    for (package, features) in features_of(metadata) {
+        let without = format!("-p {package} --no-default-features");
+        each.extend(features.iter().map(|feature| format!("{without} --features {feature}")));
+        each.push(without);
+    }
+    each
 }
 
 fn metadata() -> Result<Value, String> {
@@ -198,6 +224,10 @@ mod tests {
         });
         let names = ["quic".to_owned(), "sqlite".to_owned()];
         assert_eq!(features_of(&metadata), [("eyas".to_owned(), names.to_vec())]);
+        let alone = ["--features quic", "--features sqlite", ""];
+        let alone =
+            alone.map(|one| format!("-p eyas --no-default-features {one}").trim().to_owned());
+        assert_eq!(each_feature_alone(&metadata), alone);
     }
 
     #[test]
