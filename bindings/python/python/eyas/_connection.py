@@ -12,6 +12,7 @@ from ._closing import Closing
 from ._reports import ConnectionInfo, Race
 from ._endpoint import Endpoint, Verify
 from ._target import Target, address
+from ._timeout import CallLimit
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -43,7 +44,7 @@ def create_connection(
     return connection
 
 
-class Connection(Closing):
+class Connection(CallLimit, Closing):
     """A connection over whichever transport won, to be used like a socket.
 
     One thread may read while another one writes.
@@ -51,7 +52,6 @@ class Connection(Closing):
 
     def __init__(self, raw: _native.RawConnection) -> None:
         self._raw = raw
-        self._timeout: float | None = None
 
     @property
     def info(self) -> ConnectionInfo:
@@ -102,16 +102,6 @@ class Connection(Closing):
         seconds at most: what is under way would be lost with the connection.
         """
         self._raw.close()
-
-    def settimeout(self, timeout: float | None) -> None:
-        """How many seconds each call may take; `None`: as long as it takes."""
-        if timeout is not None and timeout <= 0:
-            raise ValueError("a call takes some time: give more than 0 seconds, or None")
-        self._timeout = timeout
-
-    def gettimeout(self) -> float | None:
-        """How many seconds each call may take."""
-        return self._timeout
 
     def getpeername(self) -> tuple[str, int] | None:
         """The peer's address and port."""

@@ -13,6 +13,7 @@ from ._place import Place
 from ._sctp_config import Config
 from ._streams import LIMIT
 from ._target import address
+from ._timeout import CallLimit
 from ._transport import Transport
 
 #: What is called with the reader and the writer of each connection.
@@ -94,10 +95,8 @@ class _Base:
         self.sctp_udp_port = raw.sctp_udp_port()
 
 
-class Listener(_Base, Closing):
+class Listener(_Base, CallLimit, Closing):
     """Accepts connections, to be used like a socket that listens."""
-
-    _timeout: float | None = None
 
     def accept(self) -> tuple[Connection, tuple[str, int]]:
         """The next connection whose handshake is complete, and the peer's address and port."""
@@ -107,16 +106,6 @@ class Listener(_Base, Closing):
         peer = connection.getpeername()
         assert peer is not None
         return connection, peer
-
-    def settimeout(self, timeout: float | None) -> None:
-        """How many seconds `accept` may take, before it raises `TimeoutError`; `None`: any time."""
-        if timeout is not None and timeout <= 0:
-            raise ValueError("a call takes some time: give more than 0 seconds, or None")
-        self._timeout = timeout
-
-    def gettimeout(self) -> float | None:
-        """How many seconds `accept` may take."""
-        return self._timeout
 
     def getsockname(self) -> tuple[str, int]:
         """The address and the port that is listened at."""

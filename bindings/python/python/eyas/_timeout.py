@@ -47,3 +47,19 @@ class Timeout:
 def of(timeout: Timeout | float | None) -> Timeout:
     """Seconds, or nothing, as limits."""
     return timeout if isinstance(timeout, Timeout) else Timeout(timeout)
+
+
+class CallLimit:
+    """What blocks, with a limit as a socket has it."""
+
+    _timeout: float | None = None
+
+    def settimeout(self, timeout: float | None) -> None:
+        """How many seconds each call may take, before it raises `TimeoutError`; `None`: any time."""
+        if timeout is not None and timeout <= 0:
+            raise ValueError("a call takes some time: give more than 0 seconds, or None")
+        self._timeout = timeout
+
+    def gettimeout(self) -> float | None:
+        """How many seconds each call may take."""
+        return self._timeout

@@ -17,6 +17,7 @@ from .._closing import Closing
 from .._endpoint import Endpoint, Verify
 from .._identity import ServerIdentity
 from .._sctp_config import Config
+from .._timeout import CallLimit
 from . import _base
 from ._base import BaseAssociation, BaseListener, Sending, SendOptions
 from ._reports import Event, Message
@@ -66,25 +67,13 @@ def listen(
     return Listener(_base.bound(host, port, transports, udp_port, addresses, identity, config))
 
 
-class Association(BaseAssociation, Closing):
+class Association(BaseAssociation, CallLimit, Closing):
     """An association: messages on many streams, over one path or several (RFC 9260).
 
     One thread may send while another one receives and a third one waits for notifications; `abort` and
     `close` end what waits. As a context manager it is closed in order, and aborted if an exception
     leaves it.
     """
-
-    _timeout: float | None = None
-
-    def settimeout(self, timeout: float | None) -> None:
-        """How many seconds each call may take, before it raises `TimeoutError`; `None`: any time."""
-        if timeout is not None and timeout <= 0:
-            raise ValueError("a call takes some time: give more than 0 seconds, or None")
-        self._timeout = timeout
-
-    def gettimeout(self) -> float | None:
-        """How many seconds each call may take."""
-        return self._timeout
 
     def send(self, data: Buffer, **options: Unpack[SendOptions]) -> None:
         """Hands in a message, once there is room for it."""
