@@ -34,7 +34,7 @@ cargo xtask COMMAND
                         time to first byte beside other clients, into docs/benchmarks.md
   bench race [--dry]    instructions per operation of the race engine, into docs/benchmarks.md
   bench relay [--rounds N] [--quick] [--dry]
-                        eyas proxy beside HAProxy and microsocks, into docs/benchmarks.md
+                        eyas proxy and serve --upstream beside others, into docs/benchmarks.md
   bench sctp [--rounds N] [--quick] [--dry]
                         messages through SCTP beside other stacks, into docs/benchmarks.md
   capi [--install PREFIX] [--dev]

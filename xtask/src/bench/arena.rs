@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::server::Server;
 use crate::run::{check, command, output, workspace};
@@ -136,8 +136,7 @@ impl Arena {
             .iter()
             .map(|place| format!("{IPV6} {host}\n{IPV4} {host}\n", host = place.host))
             .collect();
-        let file = self.directory.join("hosts");
-        fs::write(&file, hosts).map_err(|error| format!("{file:?}: {error}"))?;
+        let file = self.write("hosts", &hosts)?;
         let mut mount = command("mount", &["--bind"]);
         output(mount.arg(file).arg("/etc/hosts")).map(|_| ())
     }
@@ -149,21 +148,40 @@ impl Arena {
             rules.push_str(&format!("{swallowed} drop;\n"));
         }
         rules.push_str("}\n}\n");
-        let file = self.directory.join("filter.nft");
-        fs::write(&file, rules).map_err(|error| format!("{file:?}: {error}"))?;
+        let file = self.write("filter.nft", &rules)?;
         check(command("nft", &["-f"]).arg(file))
     }
 
     fn start_caddy(&mut self, caddy: &Path) -> Result<(), String> {
-        let file = self.directory.join("caddy.json");
-        let configuration = configuration(&self.directory).to_string();
-        fs::write(&file, configuration).map_err(|error| format!("{file:?}: {error}"))?;
+        let of = |place: &&Place| [IPV4, IPV6].map(|address| authority(address, place.port));
+        let listen: Vec<String> = PLACES.iter().flat_map(of).collect();
+        let page = json!({ "handler": "static_response", "body": "well\n" });
+        let listens = SocketAddr::from(([127, 0, 0, 1], WELL.port));
+        self.caddy = Some(self.caddy(caddy, listens, &listen, &page)?);
+        Ok(())
+    }
+
+    /// Caddy with one answer for everything that it is asked, once it listens there and elsewhere.
+    pub(super) fn caddy(
+        &self,
+        caddy: &Path,
+        listens: SocketAddr,
+        listen: &[String],
+        handler: &Value,
+    ) -> Result<Server, String> {
+        let configuration = configuration(&self.directory, listen, handler).to_string();
+        let file = self.write("caddy.json", &configuration)?;
         let mut program = command(&caddy.to_string_lossy(), &["run", "--config"]);
         program.arg(file).env("XDG_DATA_HOME", &self.directory);
         program.env("XDG_CONFIG_HOME", &self.directory);
-        let listens = SocketAddr::from(([127, 0, 0, 1], WELL.port));
-        self.caddy = Some(Server::start("Caddy", &program, listens, &self.directory)?);
-        Ok(())
+        Server::start("Caddy", &program, listens, &self.directory)
+    }
+
+    /// Writes a file that belongs to the run.
+    pub(super) fn write(&self, name: &str, text: &str) -> Result<PathBuf, String> {
+        let file = self.directory.join(name);
+        fs::write(&file, text).map_err(|error| format!("{file:?}: {error}"))?;
+        Ok(file)
     }
 }
 
@@ -177,19 +195,19 @@ impl Drop for Arena {
     }
 }
 
-/// One page on every place, over all versions of HTTP, with a certificate of the arena's own.
-fn configuration(directory: &Path) -> serde_json::Value {
-    let listen: Vec<String> = PLACES
-        .iter()
-        .flat_map(|place| [format!("{IPV4}:{}", place.port), format!("[{IPV6}]:{}", place.port)])
-        .collect();
+fn authority(address: &str, port: u16) -> String {
+    if address.contains(':') { format!("[{address}]:{port}") } else { format!("{address}:{port}") }
+}
+
+/// All versions of HTTP, with a certificate of the arena's own.
+fn configuration(directory: &Path, listen: &[String], handler: &Value) -> Value {
     json!({
         "admin": { "disabled": true },
         "logging": { "logs": { "default": { "level": "ERROR" } } },
         "apps": {
             "http": { "servers": { "main": {
                 "listen": listen,
-                "routes": [{ "handle": [{ "handler": "static_response", "body": "well\n" }] }],
+                "routes": [{ "handle": [handler] }],
                 "tls_connection_policies": [{}],
                 "automatic_https": { "disable": true },
             }}},

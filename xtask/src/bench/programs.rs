@@ -38,10 +38,7 @@ impl Programs {
     /// Installs or builds whatever is not up to date.
     pub(super) fn install() -> Result<(), String> {
         let programs = Self::installed();
-        check(&mut command("interop/install", &["caddy"]))?;
-        if !programs.caddy.exists() {
-            return Err("Caddy could not be installed".into());
-        }
+        programs.install_caddy()?;
         programs.install_python()?;
         check(build_ours().args(["-p", "eyas-http", "--example", "ttfb"]))?;
         for name in ["reqwest", "plain", "noq"] {
@@ -76,7 +73,14 @@ impl Programs {
         }
     }
 
-    fn install_python(&self) -> Result<(), String> {
+    /// The server.
+    pub(super) fn install_caddy(&self) -> Result<(), String> {
+        check(&mut command("interop/install", &["caddy"]))?;
+        if self.caddy.exists() { Ok(()) } else { Err("Caddy could not be installed".into()) }
+    }
+
+    /// The interpreter, which also makes the certificates.
+    pub(super) fn install_python(&self) -> Result<(), String> {
         if !self.python.exists() {
             check(command("python3", &["-m", "venv"]).arg(cache().join("venv")))?;
         }
@@ -118,10 +122,14 @@ impl Programs {
         }
         all.push((PLAIN, versions::locked(&lock("plain"), &FOUNDATION)?));
         all.push((NOQ, versions::locked(&lock("noq"), &["noq", "h3", "rustls", "tokio"])?));
-        // Caddy itself knows its version only where its own release process built it.
-        let caddy = versions::modules(&self.caddy, &["github.com/caddyserver/caddy/v2"]);
-        all.push(("Caddy, the server", caddy.unwrap_or_else(|_| "unknown".into())));
+        all.push(("Caddy, the server", self.caddy_version()));
         Ok(Versions(all))
+    }
+
+    /// Caddy itself knows its version only where its own release process built it.
+    pub(super) fn caddy_version(&self) -> String {
+        let caddy = versions::modules(&self.caddy, &["github.com/caddyserver/caddy/v2"]);
+        caddy.unwrap_or_else(|_| "unknown".into())
     }
 
     /// Starts the client of eyas-http.

@@ -3,11 +3,13 @@
 //!
 //! | module | job |
 //! | --- | --- |
+//! | `gateway` | `eyas serve --upstream` |
 //! | `programs` | where the programs are, and which are installed |
 //! | `proxy` | `eyas proxy` on a path where all is well |
 //! | `traffic` | the server behind a proxy, and the clients before it |
 //! | `tables` | what was measured, as tables |
 
+mod gateway;
 mod programs;
 mod proxy;
 mod tables;
@@ -36,22 +38,39 @@ pub(super) fn main(words: &[&str]) -> Result<(), String> {
     let programs = Programs::find();
     let versions = programs.versions()?;
     let arena = Arena::lay()?;
-    let amounts = amounts(&options);
-    let healthy = proxy::measure(&programs, &arena, &amounts)?;
-    let line = format!("cargo xtask bench relay --rounds {}", amounts.rounds);
-    let mut text = page::circumstances(&line);
-    for table in [healthy.table(), versions.table(), verdict::table(&healthy.wishes())] {
+    arena.certify(&programs.python)?;
+    let amounts = Amounts::of(&options);
+    let healthy = proxy::measure(&programs, &arena, &amounts.proxy)?;
+    let gateway = gateway::measure(&programs, &arena, &amounts.gateway)?;
+    let wishes: Vec<_> = healthy.wishes().into_iter().chain(gateway.wishes()).collect();
+    let mut text =
+        page::circumstances(&format!("cargo xtask bench relay --rounds {}", amounts.rounds));
+    for table in [healthy.table(), gateway.table(), versions.table(), verdict::table(&wishes)] {
         text.push('\n');
         text.push_str(&table);
     }
     page::publish("relay", &text, options.dry)
 }
 
-fn amounts(options: &Options) -> proxy::Amounts {
-    let (first_bytes, bytes, connections, open) =
-        if options.quick { (20, 64 << 20, 200, 500) } else { (400, 2 << 30, 4000, 10_000) };
-    let rounds = options.rounds.unwrap_or(if options.quick { 1 } else { ROUNDS });
-    proxy::Amounts { rounds, first_bytes, bytes, connections, open }
+/// How much is measured.
+struct Amounts {
+    rounds: usize,
+    proxy: proxy::Amounts,
+    gateway: gateway::Amounts,
+}
+
+impl Amounts {
+    fn of(options: &Options) -> Self {
+        let rounds = options.rounds.unwrap_or(if options.quick { 1 } else { ROUNDS });
+        let (first_bytes, bytes, connections, open) =
+            if options.quick { (20, 64 << 20, 200, 500) } else { (400, 2 << 30, 4000, 10_000) };
+        let (requests, seconds) = if options.quick { (1000, 1) } else { (20_000, 2) };
+        Self {
+            rounds,
+            proxy: proxy::Amounts { rounds, first_bytes, bytes, connections, open },
+            gateway: gateway::Amounts { rounds, requests, seconds },
+        }
+    }
 }
 
 /// Lets this process and those that it starts have as many descriptors as they may: both ends of every

@@ -11,7 +11,7 @@ use super::super::server::Server;
 use super::super::verdict::{Bound, Wish};
 use super::programs::Programs;
 use super::tables::{Column, Figures, ratio, wish};
-use super::traffic::{self, Way, ask, connect, milliseconds};
+use super::traffic::{self, Staying, Way, ask, connect, milliseconds};
 
 /// Where the servers are: for clients that come and go, and for those who stay.
 const PORT: u16 = 7001;
@@ -88,7 +88,7 @@ pub(super) fn measure(
     amounts: &Amounts,
 ) -> Result<Healthy, String> {
     traffic::serve(PORT)?;
-    traffic::serve_those_who_stay(STAYING)?;
+    let staying = Staying::serve(STAYING)?;
     let proxies = start(programs, arena)?;
     let mut figures = Figures::default();
     for round in 0..amounts.rounds {
@@ -106,6 +106,7 @@ pub(super) fn measure(
         println!("proxy: {open} open, {}", proxy.name);
         if let Some(server) = &proxy.server {
             figures.add(proxy.name, MEMORY, hold(proxy.staying, server.id(), open));
+            staying.let_go();
         }
     }
     let names = [DIRECT, EYAS, HAPROXY, MICROSOCKS];
@@ -129,9 +130,7 @@ fn start(programs: &Programs, arena: &Arena) -> Result<Vec<Proxy>, String> {
     let way = Way::Socks(EYAS_AT);
     add(EYAS, &eyas, way, way)?;
     if let Some(program) = &programs.haproxy {
-        let file = directory.join("haproxy.cfg");
-        let text = configuration(most_open());
-        fs::write(&file, text).map_err(|error| format!("{file:?}: {error}"))?;
+        let file = arena.write("haproxy.cfg", &configuration(most_open()))?;
         let mut haproxy = Command::new(program);
         haproxy.args(["-db", "-f"]).arg(file);
         add(HAPROXY, &haproxy, Way::At(HAPROXY_AT), Way::At(HAPROXY_STAYING_AT))?;
@@ -230,7 +229,7 @@ fn limit(limits: &str) -> Option<usize> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-const fn loopback(port: u16) -> SocketAddr {
+pub(super) const fn loopback(port: u16) -> SocketAddr {
     SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), port)
 }
 

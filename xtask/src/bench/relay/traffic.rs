@@ -6,6 +6,7 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -44,18 +45,61 @@ pub(super) fn serve(port: u16) -> Result<(), String> {
     Ok(())
 }
 
-/// The same for clients that ask once each and then stay, one after the other.
-pub(super) fn serve_those_who_stay(port: u16) -> Result<(), String> {
+/// A server for clients that ask once each and then stay, one after the other.
+pub(super) struct Staying(Arc<Mutex<Vec<TcpStream>>>);
+
+impl Staying {
+    /// Serves as [`serve`] does.
+    pub(super) fn serve(port: u16) -> Result<Self, String> {
+        let listener = listen(port)?;
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let staying = Self(Arc::clone(&kept));
+        thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                if answer(&mut stream).is_ok() {
+                    kept.lock().unwrap_or_else(PoisonError::into_inner).push(stream);
+                }
+            }
+        });
+        Ok(staying)
+    }
+
+    /// Closes what is open.
+    pub(super) fn let_go(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+/// Serves one short answer over HTTP/1.1 to whoever asks, whatever is asked.
+pub(super) fn serve_http(port: u16) -> Result<(), String> {
     let listener = listen(port)?;
     thread::spawn(move || {
-        let mut kept = Vec::new();
-        for mut stream in listener.incoming().flatten() {
-            if answer(&mut stream).is_ok() {
-                kept.push(stream);
-            }
+        for stream in listener.incoming().flatten() {
+            // A gateway that has enough closes.
+            thread::spawn(move || respond(stream));
         }
     });
     Ok(())
+}
+
+/// The heads of requests without a body end with an empty line.
+fn respond(mut stream: TcpStream) -> io::Result<()> {
+    const END: &[u8] = b"\r\n\r\n";
+    const RESPONSE: &[u8] =
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nwell\n";
+    stream.set_nodelay(true)?;
+    let (mut heads, mut piece) = (Vec::new(), [0; 4096]);
+    loop {
+        let got = stream.read(&mut piece)?;
+        if got == 0 {
+            return Ok(());
+        }
+        heads.extend_from_slice(&piece[..got]);
+        while let Some(at) = heads.windows(END.len()).position(|window| window == END) {
+            heads.drain(..at + END.len());
+            stream.write_all(RESPONSE)?;
+        }
+    }
 }
 
 fn listen(port: u16) -> Result<TcpListener, String> {
@@ -147,6 +191,36 @@ mod tests {
         let mut stream = connect(at, port).unwrap();
         for bytes in [1, 3 * PIECE as u64 + 7, 1] {
             ask(&mut stream, bytes).unwrap();
+        }
+    }
+
+    #[test]
+    fn requests_are_answered_one_by_one() {
+        let port = free_port();
+        serve_http(port).unwrap();
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\n\r\nGET").unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut said = String::new();
+        stream.read_to_string(&mut said).unwrap();
+        assert_eq!(said.matches("\r\n\r\nwell\n").count(), 2);
+    }
+
+    #[test]
+    fn those_who_stay_are_let_go() {
+        let port = free_port();
+        let staying = Staying::serve(port).unwrap();
+        let at = Way::At(SocketAddr::from(([127, 0, 0, 1], port)));
+        let mut streams = [connect(at, port).unwrap(), connect(at, port).unwrap()];
+        for stream in &mut streams {
+            ask(stream, 1).unwrap();
+        }
+        while staying.0.lock().unwrap().len() < streams.len() {
+            thread::yield_now();
+        }
+        staying.let_go();
+        for stream in &mut streams {
+            assert_eq!(stream.read(&mut [0]).unwrap(), 0);
         }
     }
 
