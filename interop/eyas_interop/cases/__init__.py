@@ -2,8 +2,8 @@
 
 from . import (
     application, browser, downloads, fetching, gateway, gateway_versions, names, planning, proxied, sctp_behaviour, sctp_functional,
-    sctp_lines, sctp_pod, sctp_programs, sctp_service, sctp_sockets, sctp_trapped, swallowed, tunnel, tunnel_lines,
-    unreachable,
+    sctp_lines, sctp_meters, sctp_pod, sctp_programs, sctp_service, sctp_signalling, sctp_sockets, sctp_trapped,
+    swallowed, tunnel, tunnel_lines, unreachable,
 )
 
 CASES = [
@@ -24,6 +24,8 @@ CASES = [
     *sctp_service.CASES,
     *sctp_pod.CASES,
     *sctp_programs.CASES,
+    *sctp_signalling.CASES,
+    *sctp_meters.CASES,
     *sctp_trapped.CASES,
     *sctp_functional.CASES,
     *sctp_lines.CASES,

@@ -1,5 +1,6 @@
 """A program under `eyas sctp run` between two hosts with two lines: one that fails, and both at once."""
 
+import os
 import subprocess
 
 from ..multipath.lines import Lines
@@ -9,7 +10,7 @@ from ..report import Skip
 from ..sctp.network import CABLES, SctpNetwork, theirs
 from ..world import World
 from .case import about
-from .sctp_sockets import needs
+from .sctp_sockets import needs, on_terminal
 
 # One program may run this long, in seconds.
 WITHIN = 30
@@ -53,6 +54,42 @@ def case_socket_lines_failing(world: World) -> None:
         network.remove()
 
 
+@about("lksctp")
+def case_socket_lines_silent(world: World) -> None:
+    """A line fails while nothing is said: what is said next takes the other one."""
+    needs("sctp_darn", "script", "nft")
+    eyas = [str(world.eyas_binary), "sctp", "run", "--ip", "--"]
+    try:
+        network = SctpNetwork()
+    except NoNamespaces as missing:
+        raise Skip(str(missing)) from missing
+    words = world.file("words")
+    os.mkfifo(words)
+    peers = []
+    try:
+        listening = [*eyas, *on_terminal("sctp_darn -H 0.0.0.0 -P 5005 -l")]
+        peers.append(Peer("sctp_darn", network.inside(network.theirs, listening), world.file("log")))
+        heard = peers[0].log.read_text
+        peers[0].wait_until(lambda: "listening" in heard())
+        speaking = f"sctp_darn -H 0.0.0.0 -P 5006 -h {theirs(CABLES[0])} -p 5005 -s"
+        command = [*eyas, "sh", "-c", f"(echo hello; cat {words}) | {speaking}"]
+        peers.append(Peer("sctp_darn", network.inside(network.ours, command), world.file("log")))
+        peers[0].wait_until(lambda: "DATA(7):  hello." in heard())
+        network.lose(CABLES[0], 1)
+        before = network.carried(CABLES)[0]
+        words.write_text("second\n", encoding="ascii")
+        peers[0].wait_until(lambda: "DATA(8):  second." in heard())
+        after = network.carried(CABLES)[0]
+        # It says that first where nobody hears it.
+        tried, carried = (after[line] - before[line] for line in range(2))
+        detail = f"{tried} bytes in vain, {carried} on the other line"
+        world.report.check("lksctp", "sctp_darn, a line fails, --ip", carried > 0, detail)
+    finally:
+        for peer in reversed(peers):
+            peer.stop()
+        network.remove()
+
+
 @about("iperf3")
 def case_socket_lines_multipath(world: World) -> None:
     """Both lines at once."""
@@ -82,4 +119,4 @@ def case_socket_lines_multipath(world: World) -> None:
             world.report.figure("iperf3", f"{name}: {WANTED:.0%} of the ceiling", rate >= WANTED * ceiling, detail)
 
 
-CASES = [case_socket_lines_failing, case_socket_lines_multipath]
+CASES = [case_socket_lines_failing, case_socket_lines_silent, case_socket_lines_multipath]
