@@ -8,9 +8,9 @@
 //! | [`Body`] | what is sent and received, in memory or as a stream | |
 //! | `multipart` | forms with files (feature `multipart`) | RFC 7578 |
 //! | [`Error`], [`Kind`] | what went wrong, with which candidate, and what to do next | |
-//! | [`alt_svc`] | alternative services: parser, cache, what was found broken | RFC 7838 |
+//! | `alt_svc` | alternative services: parser, cache, what was found broken (feature `internals`) | RFC 7838 |
 //! | `connector` | the race below another client: hyper-util's, tonic, ureq (feature `connector`) | |
-//! | [`serve`], [`Server`] | a server of all versions on one port, of a site or of any tower service | |
+//! | [`serve`], [`Server`] | a server of all versions on one port, of any tower service | |
 //! | [`metrics`] | a page for Prometheus at an address of its own | |
 //!
 #![cfg_attr(feature = "client", doc = "```no_run")]
@@ -39,12 +39,18 @@
 //! ```
 //!
 //! Features: `client` and `server` bring one half each; `cookies`, `compression`, `json`, `form`,
-//! `multipart`, `connector` and `ureq` add to the client. The first four are on by default.
+//! `multipart`, `connector` and `ureq` add to the client; `internals` shows `alt_svc`, without a promise.
+//! The first four are on by default.
 //!
 //! Deliberately absent: an upgrade of `http` URLs by HTTPS records (RFC 9460 §9.5), HTTP/2
 //! without TLS, server push, and HTTP/2 ALTSVC frames, which the HTTP/2 library does not show.
 
+#[cfg(feature = "internals")]
 pub mod alt_svc;
+// Much of it is for the client and `internals` alone.
+#[cfg(not(feature = "internals"))]
+#[cfg_attr(not(feature = "internals"), allow(dead_code, unreachable_pub, unused_imports))]
+mod alt_svc;
 #[cfg(feature = "connector")]
 pub mod connector;
 #[cfg(feature = "server")]

@@ -1,18 +1,7 @@
 //! The HTTP server: HTTP/1.1, 2 and 3 on one port number, over TCP, QUIC and SCTP.
 //!
-//! ```no_run
-//! # async fn example() -> Result<(), eyas_http::serve::ServeError> {
-//! use eyas_http::serve::Server;
-//!
-//! let running = Server::builder().listen(([127, 0, 0, 1], 4433).into()).start().await?;
-//! println!("https://localhost:{}/", running.local_addr().port());
-//! running.shutdown(std::time::Duration::from_secs(10)).await;
-//! # Ok(())
-//! # }
-//! ```
-//!
-//! What it serves is a site for tests and files, or whatever [`ServerBuilder::service`] is given: any
-//! tower service, such as an `axum::Router`.
+//! What it serves is what [`ServerBuilder::service`] is given: any tower service, such as an
+//! `axum::Router`.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -29,18 +18,6 @@
 //! # Ok(())
 //! # }
 //! ```
-//!
-//! The site:
-//!
-//! | route | answer |
-//! | --- | --- |
-//! | `/` (without a directory), `/eyas` | a page that says over which protocol it came |
-//! | `/bytes/N` | N bytes, at most [`MAX_BYTES`], each of them [`pattern_byte`] of its offset |
-//! | `/echo` | GET: the request's head as JSON; POST, PUT, PATCH, DELETE: the body, streamed back |
-//! | `/slow?ms=N` | an answer after N milliseconds, at most [`MAX_SLOW`] |
-//! | `/status/CODE` | a response with that status, 200 to 599 |
-//! | `/redirect/N` | a chain of N redirections, at most [`MAX_REDIRECTS`] |
-//! | anything else | the directory's files, or 404 |
 //!
 //! Where things are:
 //!
@@ -59,9 +36,10 @@
 //! | `activity`, `pace`, `turn` | for how long, and whom that is up to |
 //! | `exchange` | one request and its response |
 //! | `request_body`, `content`, `body`, `piece` | what is read, what is sent, and what of it has left |
+//! | `source`, `metered` | content that accounts for what it holds |
+//! | `reply` | the responses that the server itself makes |
 //! | `access` | what an access log says of a request |
 //! | `metrics` | what the server does and costs, for Prometheus |
-//! | `site` | the routes |
 
 mod access;
 mod activity;
@@ -80,32 +58,35 @@ mod http2;
 mod interim;
 mod limits;
 mod link;
+// For eyas-testserver: no part of what programs are promised.
+#[doc(hidden)]
+pub mod metered;
 mod metrics;
 mod pace;
 mod piece;
 mod preface;
 mod quic;
+mod reply;
 mod request_body;
 mod running;
 mod sctp;
 mod server;
 mod service;
 mod shared;
-mod site;
+mod source;
 mod stats;
 mod stream;
 mod turn;
 
 pub use eyas::ServerIdentity;
 
-pub use crate::Versions;
+use crate::Versions;
 
 pub use self::{
     access::Access,
     admission::Transport,
     alt_svc::AltSvcPolicy,
     error::ServeError,
-    fault::FaultConfig,
     interim::InterimResponses,
     limits::Limits,
     link::{ConnectProtocol, PeerInfo},
@@ -113,9 +94,9 @@ pub use self::{
     running::Running,
     sctp::SctpService,
     server::{Server, ServerBuilder},
-    site::{
-        MAX_REDIRECTS, MAX_SLOW,
-        bytes::{MAX_BYTES, PATTERN_PERIOD, pattern_byte},
-    },
     stats::Stats,
 };
+
+// For servers that are meant to fail: no part of what programs are promised.
+#[doc(hidden)]
+pub use self::fault::FaultConfig;

@@ -9,6 +9,7 @@ use eyas::{Endpoint, SecurityParameters};
 use eyas_http::Versions;
 use eyas_http::serve::{Running, SctpService, Server, ServerBuilder};
 use eyas_lab::load::{Arrivals, Connections, Extent, Load, LoadError, Outcome, Stop, run};
+use eyas_testserver::site::Site;
 use tokio::runtime::Runtime;
 
 /// Requests of a test: enough for every path, few enough for a busy machine.
@@ -17,6 +18,11 @@ const SOME: u64 = 30;
 /// Long beyond what the end of an association takes, and short of the heartbeats by which a server
 /// notices on its own that a peer is gone.
 const LONG: Duration = Duration::from_secs(20);
+
+/// A server of the site.
+fn builder() -> ServerBuilder {
+    Server::builder().service(Site::new())
+}
 
 /// A server on a runtime of its own.
 struct Served {
@@ -76,7 +82,7 @@ fn all_answered(outcome: &Outcome, transport: Transport, version: &str) {
 
 #[test]
 fn every_version_is_carried_on_fresh_and_on_kept_connections() {
-    let served = Served::start(Server::builder());
+    let served = Served::start(builder());
     let kept = Connections::Kept { most: 2, streams: 4 };
     for (versions, transport, version) in [
         (Versions::HTTP_1, Transport::Tcp, "HTTP/1.1"),
@@ -97,7 +103,7 @@ fn every_version_is_carried_on_fresh_and_on_kept_connections() {
 
 #[test]
 fn http_1_0_keeps_its_connections_if_it_may() {
-    let served = Served::start(Server::builder().plain());
+    let served = Served::start(builder().plain());
     let mut load = served.load("http", "/bytes/10");
     load.http1_0 = true;
     load.connections = Connections::Kept { most: 1, streams: 1 };
@@ -109,7 +115,7 @@ fn http_1_0_keeps_its_connections_if_it_may() {
 
 #[test]
 fn sctp_races_tcp_and_known_outcomes_do_not() {
-    let served = Served::start(Server::builder().plain().sctp(SctpService::on_free_port()));
+    let served = Served::start(builder().plain().sctp(SctpService::on_free_port()));
     let mut load = served.load("http", "/bytes/10");
     load.race.transports = vec![Transport::SctpUdp, Transport::Tcp];
     load.race = load.race.naive();
@@ -127,7 +133,7 @@ fn sctp_races_tcp_and_known_outcomes_do_not() {
 
 #[test]
 fn no_association_stays_at_the_server() {
-    let served = Served::start(Server::builder().plain().sctp(SctpService::on_free_port()));
+    let served = Served::start(builder().plain().sctp(SctpService::on_free_port()));
     let mut load = served.load("http", "/bytes/10");
     load.race.transports = vec![Transport::SctpUdp];
     for connections in [Connections::Fresh, Connections::Kept { most: 2, streams: 1 }] {
@@ -144,7 +150,7 @@ fn no_association_stays_at_the_server() {
 
 #[test]
 fn without_named_outcomes_the_last_winner_is_what_is_known() {
-    let served = Served::start(Server::builder().plain());
+    let served = Served::start(builder().plain());
     let mut load = served.load("http", "/bytes/10");
     load.hit_rate = 1.0;
     // One after the other, so that the first has come to its end before the second begins.
@@ -157,7 +163,7 @@ fn without_named_outcomes_the_last_winner_is_what_is_known() {
 
 #[test]
 fn what_does_not_fit_is_dropped_and_counted() {
-    let served = Served::start(Server::builder().plain());
+    let served = Served::start(builder().plain());
     let mut load = served.load("http", "/slow?ms=2000");
     load.arrivals = Arrivals::constant(1_000.0);
     load.max_in_flight = 4;
@@ -171,7 +177,7 @@ fn what_does_not_fit_is_dropped_and_counted() {
 
 #[test]
 fn times_count_from_the_intended_start() {
-    let served = Served::start(Server::builder().plain());
+    let served = Served::start(builder().plain());
     let mut load = served.load("http", "/slow?ms=50");
     load.arrivals = Arrivals::constant(1_000.0);
     load.extent = Extent::of(5);
@@ -185,7 +191,7 @@ fn times_count_from_the_intended_start() {
 
 #[test]
 fn the_warm_up_is_done_and_not_counted() {
-    let served = Served::start(Server::builder().plain());
+    let served = Served::start(builder().plain());
     let mut load = served.load("http", "/bytes/10");
     load.arrivals = Arrivals::constant(100.0);
     load.warm_up = Duration::from_millis(95);
@@ -198,7 +204,7 @@ fn the_warm_up_is_done_and_not_counted() {
 
 #[test]
 fn threads_share_the_load_and_its_connections() {
-    let served = Served::start(Server::builder().plain());
+    let served = Served::start(builder().plain());
     let mut load = served.load("http", "/bytes/10");
     load.threads = 3;
     load.connections = Connections::Kept { most: 3, streams: 1 };
@@ -209,7 +215,7 @@ fn threads_share_the_load_and_its_connections() {
 
 #[test]
 fn refusals_failures_and_statuses_are_told_apart() {
-    let served = Served::start(Server::builder().plain());
+    let served = Served::start(builder().plain());
     let outcome = put_on(&served.load("http", "/status/503"));
     assert_eq!((outcome.tally.answered, outcome.tally.refused()), (SOME, SOME));
     // Held and not listening, so that nobody else can have it.
@@ -227,7 +233,7 @@ fn refusals_failures_and_statuses_are_told_apart() {
 
 #[test]
 fn it_can_be_ended_early_and_tells_what_has_happened() {
-    let served = Served::start(Server::builder().plain());
+    let served = Served::start(builder().plain());
     let mut load = served.load("http", "/bytes/10");
     load.arrivals = Arrivals::constant(50.0);
     load.extent = Extent::lasting(Duration::from_secs(3_600));
@@ -249,7 +255,7 @@ fn it_can_be_ended_early_and_tells_what_has_happened() {
 
 #[test]
 fn addresses_to_leave_from_are_taken_in_turn() {
-    let served = Served::start(Server::builder().plain());
+    let served = Served::start(builder().plain());
     let mut load = served.load("http", "/echo");
     let sources = ["127.0.0.2", "127.0.0.3"].map(|text| text.parse().expect("an address"));
     load = load.from_addresses(sources);

@@ -1,4 +1,5 @@
-//! A test server that misbehaves on purpose, for `eyas demo`, tests and benchmarks.
+//! The site of `eyas serve`, and a test server that misbehaves on purpose, for `eyas demo`, tests and
+//! benchmarks.
 //!
 //! ```
 //! # async fn example() -> Result<(), eyas_http::serve::ServeError> {
@@ -12,6 +13,7 @@
 //! # }
 //! ```
 //!
+//! A [`Site`](site::Site) is what they answer, for [`ServerBuilder::service`](eyas_http::serve::ServerBuilder::service).
 //! A [`Personality`] is a name for two [`Face`]s: what the server is over TCP and what it is over
 //! QUIC, at one address. [`TestServer::start`] takes any pair, and several addresses on one port.
 
@@ -21,6 +23,7 @@ mod authority;
 mod face;
 mod personality;
 mod silent;
+pub mod site;
 mod stage;
 mod tcp_shim;
 mod udp_shim;

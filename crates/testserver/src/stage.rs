@@ -13,7 +13,7 @@ use eyas_http::{
 use http::HeaderValue;
 use tokio::{net::TcpListener, task::JoinSet};
 
-use crate::{Authority, Face, Faces, Reach, SctpFace, silent, tcp_shim, udp_shim};
+use crate::{Authority, Face, Faces, Reach, SctpFace, silent, site::Site, tcp_shim, udp_shim};
 
 /// The application protocol of a server that speaks nothing a client wants.
 const STRANGE_ALPN: &[u8] = b"eyas-strange";
@@ -190,7 +190,8 @@ fn anywhere(address: SocketAddr) -> SocketAddr {
 }
 
 fn builder(authority: &Authority, face: &Face, faces: &Faces) -> Result<ServerBuilder, ServeError> {
-    let mut builder = Server::builder().tls(authority.identity(face.credentials)?);
+    let builder = Server::builder().service(Site::new());
+    let mut builder = builder.tls(authority.identity(face.credentials)?);
     if face.speaks_nothing {
         builder = builder.alpn(vec![STRANGE_ALPN.to_vec()]);
     }

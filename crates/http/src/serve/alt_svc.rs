@@ -12,7 +12,7 @@ use crate::alt_svc::SCTP_UDP;
 #[non_exhaustive]
 pub enum AltSvcPolicy {
     /// `h3=":PORT"; ma=SECONDS`, with the port of the server, if it serves HTTP/3, and with the
-    /// protocol [`SCTP_UDP`] the UDP port at which it awaits SCTP, if that is not the usual one.
+    /// protocol `x-eyas-sctp-udp` the UDP port at which it awaits SCTP, if that is not the usual one.
     Announce {
         /// For how long a client may rely on it, in whole seconds.
         max_age: Duration,

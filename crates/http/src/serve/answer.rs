@@ -18,10 +18,11 @@ use super::{
     exchange::Exchange,
     fields::{self, Asked},
     link::Link,
+    metered::Allowance,
     pace::{Pace, Rate},
+    reply::{Reply, error, failure, signed},
     request_body::RequestBody,
     shared::Shared,
-    site::reply::{Reply, error, failure},
     stats::Counters,
     turn::Turn,
 };
@@ -46,7 +47,7 @@ pub(super) async fn respond(
     let mut entry = shared.access_log.as_ref().map(|log| Entry::begin(log, link, &request));
     let reply = match objection(shared, link, &request) {
         None => ask(shared, link, exchange.turn(), request).await,
-        Some(objection) => fields::signed(objection),
+        Some(objection) => signed(objection),
     };
     let mut reply = fields::complete(shared, &asked, reply);
     if asked.is_head {
@@ -93,8 +94,15 @@ fn announced_length(request: &Request<RequestBody>) -> Option<u64> {
 
 /// Asks the application. What becomes of it is an answer in any case: it may fail or panic, and it may
 /// wait in vain for the rest of the request.
-async fn ask(shared: &Shared, link: &Link, turn: &Turn, request: Request<RequestBody>) -> Reply {
+async fn ask(
+    shared: &Shared,
+    link: &Link,
+    turn: &Turn,
+    mut request: Request<RequestBody>,
+) -> Reply {
     let (method, uri) = (request.method().clone(), request.uri().clone());
+    let (share, alt_svc) = (Arc::clone(&link.share), shared.alt_svc.clone());
+    request.extensions_mut().insert(Allowance { share, alt_svc });
     turn.set_service(true);
     let answering = AssertUnwindSafe(shared.application.answer(link, request)).catch_unwind();
     let mut answering = pin!(answering);
@@ -115,15 +123,15 @@ async fn ask(shared: &Shared, link: &Link, turn: &Turn, request: Request<Request
         Some(Ok(Ok(reply))) => reply,
         Some(Ok(Err(error))) => {
             tracing::error!(%error, %method, path = uri.path(), "the service failed");
-            fields::signed(failure())
+            signed(failure())
         }
         Some(Err(_)) => {
             tracing::error!(%method, path = uri.path(), "the service panicked");
-            fields::signed(failure())
+            signed(failure())
         }
         None => {
             Counters::count(&shared.counters.timed_out);
-            fields::signed(too_slow())
+            signed(too_slow())
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Why a body ends before its end.
 
-use std::{error::Error, io};
+use std::error::Error;
 
 /// Whatever went wrong.
 pub(super) type BoxError = Box<dyn Error + Send + Sync>;
@@ -20,12 +20,6 @@ pub(super) enum BodyError {
     /// The request's body is bigger than the server allows.
     #[error("the request body is over the limit of {0} bytes")]
     TooLarge(u64),
-    /// A file could not be read.
-    #[error("reading a file: {0}")]
-    File(#[from] io::Error),
-    /// There is no room for what has to be kept to make it.
-    #[error("the server holds as much as it may")]
-    NoRoom,
     /// The service could not go on.
     #[error("the service: {0}")]
     Service(BoxError),

@@ -16,7 +16,7 @@ use super::Limits;
 const PART: usize = 16;
 
 /// Bytes that each request may hold whatever the budget says; the limit on requests bounds them.
-pub(super) const LEAST_PIECE: usize = 4 * 1024;
+pub const LEAST_PIECE: usize = 4 * 1024;
 
 /// Something that there is a bounded number of, counted for the server and for each connection.
 #[derive(Debug)]
@@ -102,7 +102,7 @@ impl Budget {
 
 /// What one connection holds.
 #[derive(Debug)]
-pub(super) struct Share {
+pub struct Share {
     budget: Arc<Budget>,
     bytes: AtomicUsize,
     files: AtomicUsize,
@@ -111,7 +111,7 @@ pub(super) struct Share {
 
 impl Share {
     /// The right to hold up to `wanted` bytes, and [`LEAST_PIECE`] of them at least.
-    pub(super) fn piece(self: &Arc<Self>, wanted: usize) -> Held {
+    pub fn piece(self: &Arc<Self>, wanted: usize) -> Held {
         let mut bytes = self.budget.bytes.take(&self.bytes, wanted);
         let least = wanted.min(LEAST_PIECE);
         if bytes < least {
@@ -122,19 +122,19 @@ impl Share {
     }
 
     /// How many bytes more it may hold now.
-    pub(super) fn room(&self) -> usize {
+    pub fn room(&self) -> usize {
         self.budget.bytes.room(&self.bytes)
     }
 
     /// The right to hold all of these bytes, if there is room for them.
-    pub(super) fn bytes(self: &Arc<Self>, wanted: usize) -> Option<Held> {
+    pub fn bytes(self: &Arc<Self>, wanted: usize) -> Option<Held> {
         let bytes = self.budget.bytes.take(&self.bytes, wanted);
         let held = Held { share: Arc::clone(self), bytes };
         (bytes == wanted).then_some(held)
     }
 
     /// The right to keep a file open.
-    pub(super) fn open_file(self: &Arc<Self>) -> Option<OpenFile> {
+    pub fn open_file(self: &Arc<Self>) -> Option<OpenFile> {
         let granted = self.budget.files.take(&self.files, 1) == 1;
         granted.then(|| OpenFile(Arc::clone(self)))
     }
@@ -153,14 +153,14 @@ impl Share {
 
 /// Bytes that are held, until this is dropped.
 #[derive(Debug)]
-pub(super) struct Held {
+pub struct Held {
     share: Arc<Share>,
     bytes: usize,
 }
 
 impl Held {
     /// How many.
-    pub(super) const fn bytes(&self) -> usize {
+    pub const fn bytes(&self) -> usize {
         self.bytes
     }
 }
@@ -173,7 +173,7 @@ impl Drop for Held {
 
 /// A file that is open, until this is dropped.
 #[derive(Debug)]
-pub(super) struct OpenFile(Arc<Share>);
+pub struct OpenFile(Arc<Share>);
 
 impl Drop for OpenFile {
     fn drop(&mut self) {

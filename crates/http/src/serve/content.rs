@@ -4,13 +4,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 
-use super::{
-    body_error::BodyError,
-    piece::Piece,
-    request_body::RequestBody,
-    service::body::ServiceBody,
-    site::{bytes::Pattern, files::body::FileBody, listing::ListingBody},
-};
+use super::{body_error::BodyError, piece::Piece, service::body::ServiceBody, source::Source};
 
 /// What a response carries.
 pub(super) enum Content {
@@ -18,14 +12,8 @@ pub(super) enum Content {
     Empty,
     /// A few bytes made on the spot.
     Full(Bytes),
-    /// A stretch of the pattern of `/bytes/N`.
-    Pattern(Pattern),
-    /// A stretch of a file.
-    File(FileBody),
-    /// A page that is made as it is taken.
-    Listing(ListingBody),
-    /// The request's body.
-    Echo(Box<RequestBody>),
+    /// What is made as there is room for it.
+    Metered(Box<dyn Source>),
     /// What the caller's service gives.
     Service(ServiceBody),
 }
@@ -36,10 +24,7 @@ impl Content {
         match self {
             Self::Empty => Some(0),
             Self::Full(bytes) => Some(bytes.len() as u64),
-            Self::Pattern(pattern) => Some(pattern.remaining()),
-            Self::File(file) => Some(file.remaining()),
-            Self::Listing(_) => None,
-            Self::Echo(body) => body.length(),
+            Self::Metered(source) => source.remaining(),
             Self::Service(body) => body.remaining(),
         }
     }
@@ -62,10 +47,7 @@ impl Content {
             Self::Empty => Poll::Ready(None),
             Self::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
             Self::Full(bytes) => Poll::Ready(Some(Ok(std::mem::take(bytes).into()))),
-            Self::Pattern(pattern) => Poll::Ready(pattern.next().map(|bytes| Ok(bytes.into()))),
-            Self::File(file) => file.poll_next(cx, room),
-            Self::Listing(listing) => listing.poll_next(cx),
-            Self::Echo(body) => body.poll_next(cx).map_ok(Piece::from),
+            Self::Metered(source) => source.poll_next(cx, room).map_err(BodyError::Service),
             Self::Service(body) => body.poll_next(cx, room),
         }
     }

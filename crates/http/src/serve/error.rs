@@ -1,6 +1,6 @@
 //! Why a server did not start.
 
-use std::{fmt::Display, io, net::SocketAddr, path::PathBuf};
+use std::{fmt::Display, io, net::SocketAddr};
 
 /// Why a server did not start.
 #[derive(Debug, thiserror::Error)]
@@ -30,29 +30,6 @@ pub enum ServeError {
     /// The certificate or key is of no use.
     #[error("the certificate or its key cannot be used: {0}")]
     Identity(String),
-    /// The directory cannot be served.
-    #[error("cannot serve {}: {cause}; name a directory that exists", path.display())]
-    Directory {
-        /// Which.
-        path: PathBuf,
-        /// What the system said.
-        cause: io::Error,
-    },
-    /// What is to be served is no directory.
-    #[error("{} is a file, and a directory is served; name the one that it is in", path.display())]
-    NotADirectory {
-        /// Which.
-        path: PathBuf,
-    },
-    /// A directory is served by the site, which a service replaces.
-    #[error(
-        "cannot serve {} beside a service of one's own; serve it from there, or without the service",
-        path.display()
-    )]
-    DirectoryBesideService {
-        /// Which.
-        path: PathBuf,
-    },
     /// No version of HTTP is left to serve.
     #[error("no version of HTTP is left to serve; HTTP/3 alone cannot go without TLS")]
     NoVersion,

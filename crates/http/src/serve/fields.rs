@@ -5,11 +5,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Vers
 use super::{
     content::Content,
     link::ConnectProtocol,
+    reply::{Reply, failure, signed},
     shared::Shared,
-    site::reply::{Reply, failure},
 };
-
-const SERVER: &str = concat!("eyas/", env!("CARGO_PKG_VERSION"));
 
 /// Fields about one connection of HTTP/1 (RFC 9110 §7.6.1), an error over HTTP/2 (RFC 9113 §8.2.2) and
 /// HTTP/3 (RFC 9114 §4.2).
@@ -37,14 +35,6 @@ impl Asked {
                 && request.extensions().get::<ConnectProtocol>().is_none(),
         }
     }
-}
-
-/// Adds what a response has that the server itself makes.
-pub(super) fn signed(mut reply: Reply) -> Reply {
-    let headers = reply.headers_mut();
-    headers.insert(header::SERVER, HeaderValue::from_static(SERVER));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    reply
 }
 
 /// Makes of a reply what can be sent.

@@ -14,7 +14,7 @@ use futures_util::task::AtomicWaker;
 use super::budget::Held;
 
 /// The most bytes of a response that are read, and given to a transport, at once.
-pub(super) const PIECE: usize = 128 * 1024;
+pub const PIECE: usize = 128 * 1024;
 
 /// What of one response is on its way, and what has left.
 #[derive(Debug, Default)]
@@ -60,7 +60,7 @@ impl Flow {
 
 /// Bytes of a response. What they hold of the budget is given back once they have left.
 #[derive(Debug)]
-pub(super) struct Piece {
+pub struct Piece {
     bytes: Bytes,
     held: Option<Arc<Held>>,
     flow: Option<Arc<Flow>>,
@@ -68,7 +68,7 @@ pub(super) struct Piece {
 
 impl Piece {
     /// Bytes that hold this much of the budget, together with what else was read at once.
-    pub(super) fn holding(bytes: Bytes, held: Arc<Held>) -> Self {
+    pub fn holding(bytes: Bytes, held: Arc<Held>) -> Self {
         Self { bytes, held: Some(held), flow: None }
     }
 
@@ -83,11 +83,13 @@ impl Piece {
         self.bytes.truncate(length);
     }
 
-    pub(super) fn len(&self) -> usize {
+    /// How many bytes.
+    pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 

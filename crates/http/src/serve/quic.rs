@@ -44,7 +44,6 @@ use super::{
     piece::{Flow, PIECE},
     request_body::{RecvBody, RequestBody},
     shared::Shared,
-    site::MAX_SLOW,
     stats::Counters,
 };
 use crate::quic_streams::{Sending, Streams};
@@ -74,6 +73,9 @@ const FAREWELL_ROUND_TRIPS: u32 = 2;
 /// The longest time between a GOAWAY and the close.
 const FAREWELL_MAX: Duration = Duration::from_secs(1);
 
+/// How long QUIC waits beyond what the watch has to say.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// The configuration of the QUIC endpoint.
 pub(super) fn server_config(
     identity: &ServerIdentity,
@@ -92,7 +94,7 @@ pub(super) fn server_config(
     let mut transport = TransportConfig::default();
     // The watch closes what is idle or stalled, and knows when silence is the server's own doing;
     // this is for what the watch has no say in, such as a peer that is gone while one closes.
-    let silence = limits.idle_time + limits.idle_time / 2 + MAX_SLOW;
+    let silence = limits.idle_time + limits.idle_time / 2 + PATIENCE;
     let idle = quinn::IdleTimeout::try_from(silence).unwrap_or_else(|_| VarInt::MAX.into());
     transport
         .max_idle_timeout(Some(idle))

@@ -106,23 +106,6 @@ impl RequestBody {
         }
     }
 
-    /// The next bytes, as they arrived; trailers are left out.
-    pub(super) fn poll_next(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Bytes, BodyError>>> {
-        loop {
-            match ready!(self.poll_part(cx)?) {
-                Some(frame) => {
-                    if let Ok(data) = frame.into_data() {
-                        return Poll::Ready(Some(Ok(data)));
-                    }
-                }
-                None => return Poll::Ready(None),
-            }
-        }
-    }
-
     /// The next part, counted and held against the limit.
     fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let polled = self.poll_source(cx);

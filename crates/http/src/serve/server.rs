@@ -3,12 +3,11 @@
 use std::{
     error::Error,
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
-    path::{Path, PathBuf},
     sync::{Arc, atomic::AtomicUsize},
 };
 
 use eyas::sockets::{self, Bound, StreamProtocol, Wanted};
-use http::{HeaderValue, Request, Response};
+use http::{Request, Response};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower_service::Service;
 
@@ -21,9 +20,8 @@ use super::{
     metrics, quic,
     running::Running,
     sctp,
-    service::{AnyApplication, Tower},
+    service::{AnyApplication, Nothing, Tower},
     shared::Shared,
-    site::Site,
     stream,
 };
 use crate::metrics::Page;
@@ -37,15 +35,14 @@ pub struct Server;
 
 impl Server {
     /// A server on a free port of this machine alone ([`ServerBuilder::listen_locally`]), with all versions of HTTP, a certificate made on the
-    /// spot and no directory, until told otherwise.
+    /// spot and nothing to serve, until told otherwise.
     pub fn builder() -> ServerBuilder {
         ServerBuilder {
             addresses: Vec::new(),
             security: Security::SelfSigned(Vec::new()),
             versions: Versions::ALL,
             alt_svc: AltSvcPolicy::default(),
-            directory: None,
-            application: None,
+            application: AnyApplication::new(Nothing),
             limits: Limits::default(),
             early_data: false,
             extended_connect: false,
@@ -67,8 +64,7 @@ pub struct ServerBuilder {
     security: Security,
     versions: Versions,
     alt_svc: AltSvcPolicy,
-    directory: Option<PathBuf>,
-    application: Option<AnyApplication>,
+    application: AnyApplication,
     limits: Limits,
     early_data: bool,
     extended_connect: bool,
@@ -137,16 +133,9 @@ impl ServerBuilder {
         self
     }
 
-    /// Serves the files below this directory, at `/`. It is part of the site, so there is none beside a
-    /// [`service`](Self::service).
-    pub fn directory(mut self, path: impl AsRef<Path>) -> Self {
-        self.directory = Some(path.as_ref().to_owned());
-        self
-    }
-
-    /// Answers every request with this service, in place of the site: an `axum::Router`, a stack of
-    /// tower layers, a [`tower_service`] of one's own. It is the same service over every version of HTTP
-    /// and every transport, and everything else here holds for it as for the site.
+    /// Answers every request with this service: an `axum::Router`, a stack of tower layers, a
+    /// [`tower_service`] of one's own. It is the same service over every version of HTTP and every
+    /// transport. Without one every request is answered 404.
     ///
     /// - A clone of it answers each request, once it says that it is ready.
     /// - Each request has a [`PeerInfo`](super::PeerInfo) among its extensions.
@@ -173,7 +162,7 @@ impl ServerBuilder {
         B: http_body::Body + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        self.application = Some(AnyApplication::new(Tower(service)));
+        self.application = AnyApplication::new(Tower(service));
         self
     }
 
@@ -212,7 +201,7 @@ impl ServerBuilder {
 
     /// Tells at this address, in the text format of Prometheus, what the server does and what it costs
     /// its process: `http://ADDRESS/metrics`. Whoever reaches the address can read it, without TLS; none
-    /// of it is served where the site is.
+    /// of it is served at the addresses of the service.
     pub fn metrics(mut self, address: SocketAddr) -> Self {
         self.metrics = Some(address);
         self
@@ -231,13 +220,15 @@ impl ServerBuilder {
         self
     }
 
-    /// Offers these application protocols and no others, for a server that is meant to fail.
+    /// Offers these application protocols and no others: for `eyas-testserver`, as the next.
+    #[doc(hidden)]
     pub fn alpn(mut self, alpn: Vec<Vec<u8>>) -> Self {
         self.alpn = Some(alpn);
         self
     }
 
-    /// Lets long responses go wrong, for tests of clients.
+    /// Lets long responses go wrong.
+    #[doc(hidden)]
     pub fn fault(mut self, fault: FaultConfig) -> Self {
         self.fault = Some(fault);
         self
@@ -293,7 +284,7 @@ impl ServerBuilder {
         let sctp_udp = listener.and_then(|listener| listener.encapsulation_port());
         let alt_svc = self.alt_svc.field(self.versions.http3.then_some(port), sctp_udp);
         let shared = Arc::new(Shared {
-            application: self.take_application(alt_svc.clone())?,
+            application: self.application.clone(),
             admission: Admission::new(&limits),
             budget: Budget::new(&limits),
             limits,
@@ -317,18 +308,6 @@ impl ServerBuilder {
             None => None,
         };
         Ok(Running { shared, addresses, identity, endpoints, sctp, metrics })
-    }
-
-    /// What answers requests: the caller's service, or the site.
-    fn take_application(
-        &mut self,
-        alt_svc: Option<HeaderValue>,
-    ) -> Result<AnyApplication, ServeError> {
-        match (self.application.take(), self.directory.take()) {
-            (Some(application), None) => Ok(application),
-            (Some(_), Some(path)) => Err(ServeError::DirectoryBesideService { path }),
-            (None, directory) => Ok(AnyApplication::new(Site::new(directory, alt_svc)?)),
-        }
     }
 
     /// The names that are offered instead of these, if there are any.

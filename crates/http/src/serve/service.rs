@@ -1,15 +1,22 @@
-//! What answers requests: the narrow waist between the protocols and the site, or the caller's service.
+//! What answers requests: the narrow waist between the protocols and the caller's service.
 
 pub(super) mod body;
 
 use std::{fmt, future::Future, future::poll_fn, pin::Pin, sync::Arc};
 
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use http_body::Body;
 use tower_service::Service;
 
 use self::body::ServiceBody;
-use super::{body_error::BoxError, content::Content, link::Link, request_body::RequestBody};
+use super::{
+    body_error::BoxError,
+    content::Content,
+    link::Link,
+    metered::MeteredBody,
+    reply::{error, signed},
+    request_body::RequestBody,
+};
 
 /// A response under way.
 pub(super) type Answering<'a> =
@@ -46,6 +53,16 @@ impl fmt::Debug for AnyApplication {
     }
 }
 
+/// What answers where no service does.
+pub(super) struct Nothing;
+
+impl Application for Nothing {
+    fn answer<'a>(&'a self, _: &'a Link, _: Request<RequestBody>) -> Answering<'a> {
+        let reply = error(StatusCode::NOT_FOUND, "Nothing is served here.");
+        Box::pin(std::future::ready(Ok(signed(reply))))
+    }
+}
+
 /// A tower service, a clone of which answers each request.
 pub(super) struct Tower<S>(pub(super) S);
 
@@ -65,7 +82,10 @@ where
             poll_fn(|cx| service.poll_ready(cx)).await.map_err(boxed)?;
             let response = service.call(request).await.map_err(boxed)?;
             let share = Arc::clone(&link.share);
-            Ok(response.map(|body| Content::Service(ServiceBody::new(body, share, turn))))
+            Ok(response.map(|body| match MeteredBody::unwrap(body) {
+                Ok(content) => content,
+                Err(body) => Content::Service(ServiceBody::new(body, share, turn)),
+            }))
         })
     }
 }

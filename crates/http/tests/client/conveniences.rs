@@ -101,7 +101,10 @@ async fn a_status_becomes_an_error_if_asked() {
 #[cfg(feature = "server")]
 #[tokio::test]
 async fn a_root_is_trusted_beside_the_platforms() {
-    let server = eyas_http::Server::builder().start().await.expect("a server");
+    let hello = tower::service_fn(async |_| {
+        Ok::<_, std::convert::Infallible>(http::Response::new(eyas_http::Body::from("hello")))
+    });
+    let server = eyas_http::Server::builder().service(hello).start().await.expect("a server");
     let root = server.identity().expect("TLS").certificate().clone();
     let url = format!("https://localhost:{}/", server.local_addr().port());
     let client = || Client::builder().proxy(eyas_http::Proxy::none());

@@ -1,16 +1,28 @@
 //! A server of ours that says at which port it awaits SCTP inside UDP.
 
+use std::convert::Infallible;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+use bytes::Bytes;
 use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
 use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
-use eyas_http::serve::{SctpService, Server};
-use eyas_http::{Client, HttpPolicy, Proxy, Versions};
+use eyas_http::serve::{RequestBody, SctpService, Server};
+use eyas_http::{Body, Client, HttpPolicy, Proxy, Versions};
+use futures_util::stream::pending;
+use http::{Request, Response};
+use tower::service_fn;
 
 use crate::ports::own_port;
 use crate::rig::NAME;
+
+async fn answer(request: Request<RequestBody>) -> Result<Response<Body>, Infallible> {
+    Ok(Response::new(match request.uri().path() {
+        "/endless" => Body::from_stream(pending::<Result<Bytes, Infallible>>()),
+        _ => Body::empty(),
+    }))
+}
 
 /// The first connection looks for SCTP where nobody is; what the response says leads the next one to
 /// where the server awaits it.
@@ -20,7 +32,10 @@ async fn the_port_of_sctp_inside_udp_is_heard_of() {
         [(HttpPolicy::RaceAltSvc, Transport::SctpUdp), (HttpPolicy::Race, Transport::Tcp)]
     {
         let server = Server::builder().listen((Ipv4Addr::LOCALHOST, 0).into()).names([NAME]);
-        let server = server.versions(Versions::HTTP_1).sctp(SctpService::on_free_port());
+        let server = server
+            .versions(Versions::HTTP_1)
+            .sctp(SctpService::on_free_port())
+            .service(service_fn(answer));
         let running = server.start().await.expect("a server");
         let port = running.local_addr().port();
         let trusted = running.identity().expect("TLS").certificate().clone();
@@ -40,9 +55,9 @@ async fn the_port_of_sctp_inside_udp_is_heard_of() {
         let client = client.versions(Versions::HTTP_1).build().expect("a client");
         let get = |path| client.get(format!("https://{NAME}:{port}{path}")).send();
         // It keeps its connection for as long as it has not been read.
-        let first = get("/bytes/100000000").await.expect("a response");
+        let first = get("/endless").await.expect("a response");
         assert_eq!(first.connection().transport, Transport::Tcp, "{policy}");
-        let second = get("/bytes/1").await.expect("a response");
+        let second = get("/").await.expect("a response");
         assert_eq!(second.connection().transport, expected, "{policy}");
     }
 }

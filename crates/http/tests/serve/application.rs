@@ -14,7 +14,7 @@ use eyas::{
 };
 use eyas_http::{
     Body, Client, Proxy, Versions,
-    serve::{PeerInfo, Running, SctpService, ServeError, Server, ServerBuilder},
+    serve::{PeerInfo, Running, SctpService, Server, ServerBuilder},
 };
 use http::{HeaderMap, StatusCode, Version, header};
 use http_body::Frame;
@@ -194,11 +194,4 @@ async fn the_access_log_tells_of_an_application_too() {
     told.sort();
     expected.sort();
     assert_eq!(told, expected);
-}
-
-#[tokio::test]
-async fn a_directory_beside_an_application_is_refused() {
-    let started = Server::builder().service(app()).directory(".").start().await;
-    let error = started.expect_err("no server");
-    assert!(matches!(error, ServeError::DirectoryBesideService { .. }), "{error}");
 }

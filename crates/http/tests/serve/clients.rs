@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::{Buf, Bytes, BytesMut};
-use eyas_http::serve::{Running, Server, ServerBuilder};
+use eyas_http::serve::{Running, ServerBuilder};
 use http::{Method, Request, Response, Version};
 use http_body_util::{BodyExt, Full};
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -47,11 +47,6 @@ impl Speak {
             _ => b"http/1.1",
         }
     }
-}
-
-/// The server as it is by default.
-pub(crate) async fn server() -> Running {
-    start(Server::builder()).await
 }
 
 pub(crate) async fn start(builder: ServerBuilder) -> Running {

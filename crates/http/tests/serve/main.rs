@@ -1,20 +1,13 @@
-//! The server, seen by clients that are not ours: hyper, h3 over quinn, and raw sockets.
+//! The server, seen by clients that are not ours: hyper, h3 over quinn, and raw sockets. What it holds
+//! for its peers is tried in `eyas-testserver`, whose site has what they ask for.
 
 #[cfg(feature = "client")]
 mod application;
+#[expect(dead_code, reason = "the tests of the site use more of it")]
 mod clients;
 #[cfg(feature = "client")]
 mod early_data;
-mod files;
 mod given_sockets;
-mod hostile;
-mod hostile_peers;
-mod limits;
 mod metrics;
-#[path = "../../../eyas/tests/ports/mod.rs"]
-mod ports;
-mod routes;
-mod sctp;
 #[cfg(feature = "client")]
 mod service;
-mod shutdown;

@@ -1,6 +1,6 @@
 //! The metrics, at an address of their own.
 
-use std::{io::Write, net::SocketAddr, time::Duration};
+use std::{convert::Infallible, future::ready, io::Write, net::SocketAddr, time::Duration};
 
 use eyas::{
     Endpoint,
@@ -9,13 +9,26 @@ use eyas::{
         target::Host,
     },
 };
-use eyas_http::serve::Server;
+use eyas_http::serve::{RequestBody, Server, ServerBuilder};
+use http::{Request, Response, StatusCode};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
 };
+use tower::service_fn;
 
 use crate::clients::{SOON, start};
+
+/// A server of ten bytes, and nothing else.
+fn builder() -> ServerBuilder {
+    Server::builder().service(service_fn(|request: Request<RequestBody>| {
+        let mut response = Response::new(String::from("0123456789"));
+        if request.uri().path() != "/bytes/10" {
+            *response.status_mut() = StatusCode::NOT_FOUND;
+        }
+        ready(Ok::<_, Infallible>(response))
+    }))
+}
 
 async fn ask(at: SocketAddr, request: &str) -> String {
     let mut tcp = TcpStream::connect(at).await.expect("somebody listens");
@@ -28,9 +41,9 @@ async fn ask(at: SocketAddr, request: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_the_site_does_is_told_elsewhere() {
+async fn what_the_server_does_is_told_elsewhere() {
     let local = SocketAddr::from(([127, 0, 0, 1], 0));
-    let running = start(Server::builder().plain().metrics(local)).await;
+    let running = start(builder().plain().metrics(local)).await;
     let metrics = running.metrics_addr().expect("they are told");
     for _ in 0..3 {
         assert!(ask(running.local_addr(), "GET /bytes/10").await.starts_with("HTTP/1.1 200"));
@@ -57,7 +70,7 @@ async fn what_the_site_does_is_told_elsewhere() {
 #[tokio::test]
 async fn who_sits_there_and_asks_nothing_keeps_nobody_out() {
     let local = SocketAddr::from(([127, 0, 0, 1], 0));
-    let running = start(Server::builder().plain().metrics(local)).await;
+    let running = start(builder().plain().metrics(local)).await;
     let metrics = running.metrics_addr().expect("they are told");
     let mut idle = Vec::new();
     for _ in 0..40 {
@@ -72,13 +85,13 @@ async fn who_sits_there_and_asks_nothing_keeps_nobody_out() {
 
 #[tokio::test]
 async fn nothing_is_told_unless_asked_for() {
-    let running = start(Server::builder().plain()).await;
+    let running = start(builder().plain()).await;
     assert_eq!(running.metrics_addr(), None);
 }
 
 #[tokio::test]
 async fn multipath_tcp_is_counted_apart() {
-    let running = start(Server::builder().plain().mptcp(true)).await;
+    let running = start(builder().plain().mptcp(true)).await;
     let endpoint = Endpoint::builder().build().expect("an endpoint");
     let candidate = Candidate {
         address: running.local_addr(),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use eyas::SecurityParameters;
 use eyas_http::Versions;
 use eyas_http::serve::{AltSvcPolicy, Limits, Running, Server, ServerIdentity};
+use eyas_testserver::site::Site;
 use http::HeaderValue;
 
 use super::server_kind::Kind;
@@ -94,6 +95,7 @@ async fn start(ip: IpAddr, identity: &ServerIdentity, kinds: &[Kind]) -> Result<
         };
         let versions = Versions { http3: *kind == Kind::Http3, ..Versions::ALL };
         let running = Server::builder()
+            .service(Site::new())
             .listen(address)
             .tls(identity.clone())
             .versions(versions)

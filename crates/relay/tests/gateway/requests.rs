@@ -7,6 +7,7 @@ use bytes::Bytes;
 use eyas_http::Body;
 use eyas_http::serve::Server;
 use eyas_relay::gateway::{Gateway, Limits};
+use eyas_testserver::site::Site;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::unbounded_channel;
@@ -153,7 +154,7 @@ fn numbers(seed: u64) -> impl Iterator<Item = usize> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bodies_of_all_cuts_come_back_as_they_were_sent() {
-    let echo = Server::builder().plain().start().await.expect("an upstream");
+    let echo = Server::builder().plain().service(Site::new()).start().await.expect("an upstream");
     let upstream = format!("http://{}", echo.local_addr()).parse().expect("one");
     let gateway = Gateway::builder(upstream).build().expect("a gateway");
     let running = Server::builder().service(gateway.clone()).start().await.expect("a server");

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use eyas::SecurityParameters;
 use eyas_http::serve::{Running, Server};
 use eyas_relay::gateway::{Gateway, GatewayBuilder};
+use eyas_testserver::site::Site;
 use ppp::v2;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixListener};
@@ -51,7 +52,8 @@ async fn a_socket_in_the_file_system() {
 
 #[tokio::test]
 async fn an_upstream_over_tls_is_believed_if_its_certificate_is() {
-    let upstream = Server::builder().names(["localhost"]).start().await.expect("an upstream");
+    let upstream = Server::builder().names(["localhost"]).service(Site::new());
+    let upstream = upstream.start().await.expect("an upstream");
     let root = upstream.identity().expect("TLS").certificate().clone();
     let url = format!("https://localhost:{}", upstream.local_addr().port());
     let echo = "GET /echo HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n";

@@ -1,6 +1,7 @@
 //! Bodies, whole and broken.
 
-use eyas_http::{Kind, Versions, serve::pattern_byte};
+use eyas_http::{Kind, Versions};
+use eyas_testserver::site::pattern_byte;
 use eyas_testserver::{Personality, Side};
 
 use crate::stage::Stage;

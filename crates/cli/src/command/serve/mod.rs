@@ -13,9 +13,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use eyas::sctp::{ENCAPSULATION_PORT, SctpListener};
-use eyas_http::serve::{
-    AltSvcPolicy, Running, SctpService, ServeError, Server, ServerBuilder, Versions,
-};
+use eyas_http::Versions;
+use eyas_http::serve::{AltSvcPolicy, Running, SctpService, ServeError, Server, ServerBuilder};
+use eyas_testserver::site::{Site, SiteError};
 use serde_json::{Value, json};
 
 use self::log::Log;
@@ -70,9 +70,7 @@ fn builder(flags: &ServeFlags) -> Result<ServerBuilder, Failure> {
         (Some(cert), Some(key)) => builder.tls(identity::given(cert, key)?),
         _ => builder.tls(identity::made(&flags.names, flags.save_cert.as_deref())?),
     };
-    if !flags.no_files && flags.upstream.is_none() {
-        builder = builder.directory(&flags.directory);
-    }
+    builder = builder.service(site(flags)?);
     if let Some(address) = flags.metrics {
         builder = builder.metrics(address);
     }
@@ -88,11 +86,24 @@ fn builder(flags: &ServeFlags) -> Result<ServerBuilder, Failure> {
     })
 }
 
+/// What is served where no other server stands behind.
+fn site(flags: &ServeFlags) -> Result<Site, Failure> {
+    if flags.no_files || flags.upstream.is_some() {
+        return Ok(Site::new());
+    }
+    Site::with_directory(&flags.directory).map_err(|cause| {
+        let kind = match cause {
+            SiteError::Directory { .. } => Kind::Read,
+            _ => Kind::Usage,
+        };
+        Failure::new(kind, cause.to_string())
+    })
+}
+
 fn failure(cause: &ServeError) -> Failure {
     let kind = match cause {
         ServeError::Bind { .. } | ServeError::Endpoint(_) | ServeError::Sctp { .. } => Kind::Listen,
         ServeError::Identity(_) => Kind::Identity,
-        ServeError::Directory { .. } => Kind::Read,
         _ => Kind::Usage,
     };
     Failure::new(kind, cause.to_string())

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use eyas_http::Versions;
 use eyas_http::serve::{Running, Server, ServerIdentity};
 use eyas_testserver::Authority;
+use eyas_testserver::site::Site;
 use tokio::net::{TcpListener, UdpSocket};
 
 use super::zone::{self, Zone};
@@ -108,7 +109,8 @@ async fn web(
     }
     let [plain, secure] = PORTS.map(|port| {
         let addresses = addresses.iter().map(move |ip| SocketAddr::new(*ip, port));
-        addresses.fold(Server::builder(), |server, address| server.listen(address))
+        addresses
+            .fold(Server::builder().service(Site::new()), |server, address| server.listen(address))
     });
     let versions = Versions { http3: udp == Udp::Serves, ..Versions::ALL };
     Ok(vec![

@@ -12,16 +12,12 @@ use std::{
     time::Duration,
 };
 
+use eyas_http::serve::metered::{Held, LEAST_PIECE, Piece, Share, Source};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use tokio::{sync::Semaphore, time::Instant};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::serve::{
-    body_error::BodyError,
-    budget::{Held, LEAST_PIECE, Share},
-    link::Link,
-    piece::Piece,
-};
+use super::BoxError;
 
 /// The most names that a listing shows.
 const MAX_ITEMS: usize = 10_000;
@@ -62,7 +58,7 @@ struct Snapshot {
 
 /// The directories that were read a moment ago.
 #[derive(Debug)]
-pub(in crate::serve) struct Listings {
+pub(super) struct Listings {
     kept: Mutex<Vec<Kept>>,
     reading: Semaphore,
 }
@@ -96,16 +92,16 @@ impl Listings {
     }
 
     /// What a directory holds.
-    async fn read(&self, path: PathBuf, share: Arc<Share>) -> Result<Arc<Snapshot>, BodyError> {
-        let _turn = self.reading.acquire().await.map_err(io::Error::other)?;
+    async fn read(&self, path: PathBuf, share: Arc<Share>) -> Result<Arc<Snapshot>, BoxError> {
+        let _turn = self.reading.acquire().await?;
         if let Some(snapshot) = self.find(&path) {
             return Ok(snapshot);
         }
         let read = path.clone();
         let items = tokio::task::spawn_blocking(move || read_items(&read)).await;
-        let items = items.map_err(io::Error::other)??;
+        let items = items??;
         let bytes = items.iter().map(|item| item.name.len() + ITEM_OVERHEAD).sum();
-        let held = share.bytes(bytes).ok_or(BodyError::NoRoom)?;
+        let held = share.bytes(bytes).ok_or("the server holds as much as it may")?;
         let snapshot = Arc::new(Snapshot { items, _held: held });
         self.keep(path, &snapshot);
         Ok(snapshot)
@@ -132,7 +128,7 @@ fn read_items(path: &Path) -> io::Result<Vec<Item>> {
 }
 
 /// The page of a directory, made as it is taken. The directory is read when the first byte can leave.
-pub(in crate::serve) struct ListingBody {
+pub(super) struct ListingBody {
     listings: Arc<Listings>,
     share: Arc<Share>,
     /// The path that was asked for.
@@ -142,7 +138,7 @@ pub(in crate::serve) struct ListingBody {
 
 enum State {
     Unread(PathBuf),
-    Reading(AbortOnDropHandle<Result<Arc<Snapshot>, BodyError>>),
+    Reading(AbortOnDropHandle<Result<Arc<Snapshot>, BoxError>>),
     Items(Arc<Snapshot>, usize),
     Over,
 }
@@ -150,13 +146,13 @@ enum State {
 impl ListingBody {
     pub(super) fn new(
         listings: &Arc<Listings>,
-        link: &Link,
+        share: &Arc<Share>,
         asked: &str,
         directory: PathBuf,
     ) -> Self {
         Self {
             listings: Arc::clone(listings),
-            share: Arc::clone(&link.share),
+            share: Arc::clone(share),
             asked: asked.to_owned(),
             state: State::Unread(directory),
         }
@@ -167,10 +163,19 @@ impl ListingBody {
         self.share.room() >= USUAL_SIZE
     }
 
-    pub(in crate::serve) fn poll_next(
+    /// A few KiB of text: what every request may hold.
+    fn piece(&self, text: String) -> Piece {
+        let held = self.share.piece(text.len());
+        Piece::holding(text.into(), Arc::new(held))
+    }
+}
+
+impl Source for ListingBody {
+    fn poll_next(
         &mut self,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Piece, BodyError>>> {
+        _: usize,
+    ) -> Poll<Option<Result<Piece, BoxError>>> {
         loop {
             match std::mem::replace(&mut self.state, State::Over) {
                 State::Unread(directory) => {
@@ -180,7 +185,7 @@ impl ListingBody {
                 }
                 State::Reading(mut reading) => match Pin::new(&mut reading).poll(cx) {
                     Poll::Ready(read) => {
-                        let snapshot = read.map_err(io::Error::other)??;
+                        let snapshot = read??;
                         self.state = State::Items(snapshot, 0);
                         return Poll::Ready(Some(Ok(self.piece(head(&self.asked)))));
                     }
@@ -201,10 +206,8 @@ impl ListingBody {
         }
     }
 
-    /// A few KiB of text: what every request may hold.
-    fn piece(&self, text: String) -> Piece {
-        let held = self.share.piece(text.len());
-        Piece::holding(text.into(), Arc::new(held))
+    fn remaining(&self) -> Option<u64> {
+        None
     }
 }
 

@@ -3,13 +3,16 @@
 use std::{net::Ipv4Addr, time::Duration};
 
 use bytes::Bytes;
-use eyas_http::serve::{Running, Server, pattern_byte};
+use eyas_http::serve::Running;
+use eyas_testserver::site::pattern_byte;
 use http::{Response, Version};
 use tokio::time::{sleep, timeout};
 
 use crate::{
-    clients::{SOON, get, h3_exchange, http1, http2, quic, server, start, tcp, tls},
+    builder,
+    clients::{SOON, get, h3_exchange, http1, http2, quic, start, tcp, tls},
     ports::own_port,
+    server,
 };
 
 /// Waits until the server has seen a request.
@@ -31,7 +34,7 @@ async fn running_responses_over_tcp_finish() {
     for version in [Version::HTTP_11, Version::HTTP_2] {
         // Nobody else is to listen there afterwards.
         let address = (Ipv4Addr::LOCALHOST, own_port()).into();
-        let running = start(Server::builder().listen(address)).await;
+        let running = start(builder().listen(address)).await;
         let alpn: &[u8] = if version == Version::HTTP_2 { b"h2" } else { b"http/1.1" };
         let io = tls(&running, alpn).await;
         let request = tokio::spawn(async move {

@@ -4,6 +4,7 @@ use std::{fs, future::poll_fn, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use eyas_http::serve::{Limits, Running, Server, Stats};
+use eyas_testserver::site::Site;
 use http::{Request, StatusCode};
 use quinn::crypto::rustls::QuicClientConfig;
 use tempfile::TempDir;
@@ -30,7 +31,13 @@ async fn server_with(change: impl FnOnce(&mut Limits)) -> (TempDir, Running) {
     }
     let mut limits = Limits::default();
     change(&mut limits);
-    let running = start(Server::builder().directory(home.path()).plain().limits(limits)).await;
+    let running = start(
+        Server::builder()
+            .service(Site::with_directory(home.path()).unwrap())
+            .plain()
+            .limits(limits),
+    )
+    .await;
     (home, running)
 }
 
@@ -40,7 +47,9 @@ async fn secure_with(change: impl FnOnce(&mut Limits)) -> (TempDir, Running) {
     fs::write(home.path().join("large"), vec![7; LARGE]).unwrap();
     let mut limits = Limits::default();
     change(&mut limits);
-    let running = start(Server::builder().directory(home.path()).limits(limits)).await;
+    let running =
+        start(Server::builder().service(Site::with_directory(home.path()).unwrap()).limits(limits))
+            .await;
     (home, running)
 }
 

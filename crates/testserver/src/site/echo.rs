@@ -1,21 +1,33 @@
 //! `/echo`: the request, sent back.
 
+use std::{
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use eyas_http::serve::{
+    PeerInfo, RequestBody,
+    metered::{MeteredBody, Piece, Source},
+};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
+use http_body::Body;
 use serde_json::{Value, json};
 
-use super::reply::{self, Reply};
-use crate::serve::{content::Content, link::Link, request_body::RequestBody};
+use super::{
+    BoxError,
+    reply::{self, Reply},
+};
 
 /// GET gives the request's head as JSON; methods with a body get the body back as it arrives. A
 /// client that sends without reading is slowed down to its own reading: nothing is gathered here.
-pub(super) fn respond(link: &Link, request: Request<RequestBody>) -> Reply {
+pub(super) fn respond(peer: &PeerInfo, request: Request<RequestBody>) -> Reply {
     const ALLOWED: [Method; 6] =
         [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
     if let Some(refusal) = reply::refusal(&request, &ALLOWED) {
         return refusal;
     }
     if matches!(*request.method(), Method::GET | Method::HEAD) {
-        return reply::typed(StatusCode::OK, "application/json", head(link, &request));
+        return reply::typed(StatusCode::OK, "application/json", head(peer, &request));
     }
     let media_type = request.headers().get(header::CONTENT_TYPE).cloned();
     let media_type =
@@ -26,11 +38,33 @@ pub(super) fn respond(link: &Link, request: Request<RequestBody>) -> Reply {
     // What a stranger sent must not run in a browser as this server's page.
     let sandbox = HeaderValue::from_static("sandbox");
     headers.insert(header::CONTENT_SECURITY_POLICY, sandbox);
-    *reply.body_mut() = Content::Echo(Box::new(request.into_body()));
+    *reply.body_mut() = MeteredBody::of(Echo(request.into_body()));
     reply
 }
 
-fn head(link: &Link, request: &Request<RequestBody>) -> String {
+/// The request's body, without its trailers.
+struct Echo(RequestBody);
+
+impl Source for Echo {
+    fn poll_next(
+        &mut self,
+        cx: &mut Context<'_>,
+        _: usize,
+    ) -> Poll<Option<Result<Piece, BoxError>>> {
+        while let Some(frame) = ready!(Pin::new(&mut self.0).poll_frame(cx)?) {
+            if let Ok(data) = frame.into_data() {
+                return Poll::Ready(Some(Ok(data.into())));
+            }
+        }
+        Poll::Ready(None)
+    }
+
+    fn remaining(&self) -> Option<u64> {
+        self.0.size_hint().exact()
+    }
+}
+
+fn head(peer: &PeerInfo, request: &Request<RequestBody>) -> String {
     let uri = request.uri();
     let value = json!({
         "method": request.method().as_str(),
@@ -38,8 +72,8 @@ fn head(link: &Link, request: &Request<RequestBody>) -> String {
         "query": uri.query(),
         "authority": uri.authority().map(|authority| authority.as_str()),
         "protocol": format!("{:?}", request.version()),
-        "secure": link.secure,
-        "remote": link.remote.to_string(),
+        "secure": peer.secure,
+        "remote": peer.remote.to_string(),
         "headers": fields(request.headers()),
     });
     format!("{value:#}\n")

@@ -3,21 +3,25 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use eyas_http::serve::{Limits, Running, Server};
+use eyas_http::serve::{Limits, Running};
 use http::{Method, StatusCode};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     time::{sleep, timeout},
 };
 
-use crate::clients::{SOON, Speak, fetch, get, quic, raw, request, server, start, tcp};
+use crate::{
+    builder,
+    clients::{SOON, Speak, fetch, get, quic, raw, request, start, tcp},
+    server,
+};
 
 async fn plain(limits: impl FnOnce(&mut Limits)) -> Running {
-    start(Server::builder().plain().limits(changed(limits))).await
+    start(builder().plain().limits(changed(limits))).await
 }
 
 async fn secure(limits: impl FnOnce(&mut Limits)) -> Running {
-    start(Server::builder().limits(changed(limits))).await
+    start(builder().limits(changed(limits))).await
 }
 
 fn changed(change: impl FnOnce(&mut Limits)) -> Limits {
@@ -28,7 +32,7 @@ fn changed(change: impl FnOnce(&mut Limits)) -> Limits {
 
 #[tokio::test]
 async fn nonsense_is_answered_400() {
-    let running = start(Server::builder().plain()).await;
+    let running = start(builder().plain()).await;
     for request in [
         "GET\r\n\r\n",
         "GET / HTTP/1.1\r\n\r\n",
@@ -47,7 +51,7 @@ async fn nonsense_is_answered_400() {
 #[tokio::test]
 async fn big_heads_are_answered_431() {
     let big = "x".repeat(40 * 1024);
-    let running = start(Server::builder().plain()).await;
+    let running = start(builder().plain()).await;
     let head = format!("GET / HTTP/1.1\r\nHost: a\r\nX-Big: {big}\r\n\r\n");
     let answer = raw(running.local_addr(), head.as_bytes()).await;
     assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
@@ -86,7 +90,7 @@ async fn an_endless_head_over_http3_is_cut_off() {
 
 #[tokio::test]
 async fn big_bodies_are_refused_or_cut() {
-    let running = start(Server::builder().limits(changed(|limits| limits.body_bytes = 1000))).await;
+    let running = start(builder().limits(changed(|limits| limits.body_bytes = 1000))).await;
     for speak in Speak::SECURE {
         let small = request(Method::POST, "/echo", Bytes::from(vec![1; 1000]));
         assert_eq!(fetch(&running, speak, small).await.status(), StatusCode::OK, "{speak:?}");

@@ -2,14 +2,18 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use eyas_http::serve::{Limits, Server};
+use eyas_http::serve::Limits;
 use http::StatusCode;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     time::{Duration, timeout},
 };
 
-use crate::clients::{SOON, Speak, fetch, get, quic_to, server, start, tcp};
+use crate::{
+    builder,
+    clients::{SOON, Speak, fetch, get, quic_to, start, tcp},
+    server,
+};
 
 /// Panics in any task of this process, other than of a test that fails.
 static PANICS: AtomicUsize = AtomicUsize::new(0);
@@ -120,7 +124,7 @@ async fn noise_over_tcp_harms_nobody() {
         idle_time: Duration::from_secs(2),
         ..Limits::default()
     };
-    let running = start(Server::builder().plain().limits(limits)).await;
+    let running = start(builder().plain().limits(limits)).await;
     let starts: [&[u8]; 4] = [
         b"",
         b"GET / HTTP/1.1\r\n",

@@ -2,14 +2,16 @@
 
 use http::{HeaderValue, StatusCode, Version, header};
 
-use super::reply::{self, Reply};
-use crate::serve::link::Link;
+use super::{
+    Client,
+    reply::{self, Reply},
+};
 
 const TEMPLATE: &str = include_str!("page.html");
 
 /// The page, whole in itself and without scripts.
-pub(super) fn respond(alt_svc: Option<&HeaderValue>, link: &Link, version: Version) -> Reply {
-    let (protocol, carrier) = match (version, link.secure) {
+pub(super) fn respond(client: &Client, version: Version) -> Reply {
+    let (protocol, carrier) = match (version, client.peer.secure) {
         (Version::HTTP_3, _) => ("HTTP/3", "QUIC, with TLS 1.3 inside"),
         (Version::HTTP_2, true) => ("HTTP/2", "TCP and TLS"),
         (Version::HTTP_2, false) => ("HTTP/2", "TCP, in clear text"),
@@ -18,7 +20,7 @@ pub(super) fn respond(alt_svc: Option<&HeaderValue>, link: &Link, version: Versi
         (_, true) => ("HTTP/1.1", "TCP and TLS"),
         (_, false) => ("HTTP/1.1", "TCP, in clear text"),
     };
-    let hint = match (version, alt_svc) {
+    let hint = match (version, &client.allowance.alt_svc) {
         (Version::HTTP_3, _) => "UDP gets through: nothing faster is on offer here.",
         (_, Some(field)) if field.as_bytes().windows(3).any(|three| three == b"h3=") => {
             "This server speaks HTTP/3 too and has said so with Alt-Svc. Load the page again: a \
@@ -32,7 +34,7 @@ pub(super) fn respond(alt_svc: Option<&HeaderValue>, link: &Link, version: Versi
         .replace("{{class}}", &class)
         .replace("{{carrier}}", carrier)
         .replace("{{hint}}", hint)
-        .replace("{{remote}}", &link.remote.to_string());
+        .replace("{{remote}}", &client.peer.remote.to_string());
     let mut reply = reply::typed(StatusCode::OK, "text/html; charset=utf-8", html);
     // A stored page would name the protocol of another day.
     reply.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -6,7 +6,8 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::Buf;
-use eyas_http::serve::{Server, pattern_byte};
+use eyas_http::serve::Server;
+use eyas_testserver::site::{Site, pattern_byte};
 use quinn::crypto::rustls::QuicClientConfig;
 
 /// The size without `EYAS_LARGE_BYTES`.
@@ -27,7 +28,7 @@ fn peak_kib() -> u64 {
 async fn a_large_body_is_whole_and_costs_no_memory() {
     let count = std::env::var("EYAS_LARGE_BYTES")
         .map_or(DEFAULT_BYTES, |count| count.parse().expect("EYAS_LARGE_BYTES is a number"));
-    let running = Server::builder().start().await.expect("the server starts");
+    let running = Server::builder().service(Site::new()).start().await.expect("the server starts");
     let mut roots = rustls::RootCertStore::empty();
     roots.add(running.identity().expect("TLS").certificate().clone()).expect("a root");
     let provider = Arc::new(rustls::crypto::ring::default_provider());

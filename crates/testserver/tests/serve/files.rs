@@ -3,6 +3,7 @@
 use std::fs;
 
 use eyas_http::serve::{Running, Server};
+use eyas_testserver::site::Site;
 use http::{StatusCode, header};
 
 use crate::clients::{Speak, fetch, get, raw, start};
@@ -20,7 +21,8 @@ async fn directory() -> (tempfile::TempDir, Running) {
     fs::write(home.path().join("secret.txt"), "secret").unwrap();
     #[cfg(unix)]
     std::os::unix::fs::symlink("../secret.txt", root.join("link.txt")).unwrap();
-    let running = start(Server::builder().directory(root).plain()).await;
+    let running =
+        start(Server::builder().service(Site::with_directory(root).unwrap()).plain()).await;
     (home, running)
 }
 

@@ -1,8 +1,14 @@
 //! `/bytes/N`: N bytes that a client can check.
 
-use std::sync::LazyLock;
+use std::{
+    sync::LazyLock,
+    task::{Context, Poll},
+};
 
 use bytes::Bytes;
+use eyas_http::serve::metered::{Piece, Source};
+
+use super::BoxError;
 
 /// The most bytes that `/bytes/N` gives: 1 GiB.
 pub const MAX_BYTES: u64 = 1 << 30;
@@ -26,19 +32,18 @@ static BUFFER: LazyLock<Bytes> =
 
 /// A stretch of the pattern.
 #[derive(Clone, Debug)]
-pub(in crate::serve) struct Pattern {
+pub(super) struct Pattern {
     position: u64,
     end: u64,
 }
 
 impl Pattern {
     /// The bytes from `position` to before `end`.
-    pub(in crate::serve) const fn new(position: u64, end: u64) -> Self {
+    pub(super) const fn new(position: u64, end: u64) -> Self {
         Self { position, end }
     }
 
-    /// Bytes still to come.
-    pub(in crate::serve) const fn remaining(&self) -> u64 {
+    const fn left(&self) -> u64 {
         self.end.saturating_sub(self.position)
     }
 }
@@ -50,12 +55,26 @@ impl Iterator for Pattern {
         let buffer = &*BUFFER;
         let phase = (self.position % PATTERN_PERIOD) as usize;
         let room = (buffer.len() - phase) as u64;
-        let length = self.remaining().min(room);
+        let length = self.left().min(room);
         if length == 0 {
             return None;
         }
         self.position += length;
         Some(buffer.slice(phase..phase + length as usize))
+    }
+}
+
+impl Source for Pattern {
+    fn poll_next(
+        &mut self,
+        _: &mut Context<'_>,
+        _: usize,
+    ) -> Poll<Option<Result<Piece, BoxError>>> {
+        Poll::Ready(self.next().map(|bytes| Ok(bytes.into())))
+    }
+
+    fn remaining(&self) -> Option<u64> {
+        Some(self.left())
     }
 }
 

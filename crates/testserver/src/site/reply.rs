@@ -1,16 +1,26 @@
 //! Making responses.
 
+use eyas_http::serve::{RequestBody, metered::MeteredBody};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 
 use super::range::{self, Wanted};
-use crate::serve::{content::Content, request_body::RequestBody};
+
+const SERVER: &str = concat!("eyas/", env!("CARGO_PKG_VERSION"));
 
 /// A response before it is sent.
-pub(in crate::serve) type Reply = Response<Content>;
+pub(super) type Reply = Response<MeteredBody>;
+
+/// Adds the fields that every response has.
+pub(super) fn signed(mut reply: Reply) -> Reply {
+    let headers = reply.headers_mut();
+    headers.insert(header::SERVER, HeaderValue::from_static(SERVER));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    reply
+}
 
 /// A response without content.
 pub(super) fn empty(status: StatusCode) -> Reply {
-    let mut reply = Response::new(Content::Empty);
+    let mut reply = Response::new(MeteredBody::empty());
     *reply.status_mut() = status;
     reply
 }
@@ -24,18 +34,13 @@ pub(super) fn text(status: StatusCode, text: String) -> Reply {
 pub(super) fn typed(status: StatusCode, media_type: &'static str, body: String) -> Reply {
     let mut reply = empty(status);
     reply.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
-    *reply.body_mut() = Content::Full(body.into());
+    *reply.body_mut() = MeteredBody::full(body);
     reply
 }
 
 /// An error that says what is wrong.
-pub(in crate::serve) fn error(status: StatusCode, what: &str) -> Reply {
+pub(super) fn error(status: StatusCode, what: &str) -> Reply {
     text(status, format!("{status}\n{what}\n"))
-}
-
-/// What is said where the service said nothing that could be sent.
-pub(in crate::serve) fn failure() -> Reply {
-    error(StatusCode::INTERNAL_SERVER_ERROR, "The server could not answer this.")
 }
 
 /// What is said while the server holds as much as it may.
@@ -95,7 +100,7 @@ fn allow_field(headers: &mut HeaderMap, methods: &[Method]) {
 pub(super) fn ranged(
     headers: &HeaderMap,
     length: u64,
-    content: impl FnOnce(u64, u64) -> Content,
+    content: impl FnOnce(u64, u64) -> MeteredBody,
 ) -> Reply {
     let (status, start, end) = match range::wanted(headers, length) {
         Wanted::All => (StatusCode::OK, 0, length),

@@ -1,6 +1,6 @@
 //! A directory of files.
 
-pub(in crate::serve) mod body;
+mod body;
 
 use std::{
     ffi::OsString,
@@ -11,15 +11,16 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use eyas_http::serve::{RequestBody, metered::MeteredBody};
 use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use percent_encoding::percent_decode_str;
 
 use self::body::FileBody;
 use super::{
+    Client,
     listing::{ListingBody, Listings},
     reply::{self, Reply, error, redirect},
 };
-use crate::serve::{content::Content, link::Link, request_body::RequestBody};
 
 /// The names that stand for a directory.
 const INDEX: &str = "index.html";
@@ -78,7 +79,7 @@ impl Located {
 pub(super) async fn respond(
     listings: &Arc<Listings>,
     root: &Arc<Path>,
-    link: &Link,
+    client: &Client,
     request: &Request<RequestBody>,
 ) -> Reply {
     let path = request.uri().path();
@@ -88,9 +89,9 @@ pub(super) async fn respond(
     let (root, is_slashed) = (Arc::clone(root), path.ends_with('/'));
     let found = tokio::task::spawn_blocking(move || find(&root, &relative, is_slashed)).await;
     match found {
-        Ok(Ok(Found::File(file))) => self::file(request.headers(), file, link),
+        Ok(Ok(Found::File(file))) => self::file(request.headers(), file, client),
         Ok(Ok(Found::Directory(directory))) => {
-            page(ListingBody::new(listings, link, path, directory))
+            page(ListingBody::new(listings, client.share(), path, directory))
         }
         Ok(Ok(Found::Slashless)) => {
             let query = request.uri().query().map(|query| format!("?{query}"));
@@ -116,7 +117,7 @@ fn page(listing: ListingBody) -> Reply {
     let mut reply = reply::empty(StatusCode::OK);
     let html = HeaderValue::from_static("text/html; charset=utf-8");
     reply.headers_mut().insert(header::CONTENT_TYPE, html);
-    *reply.body_mut() = Content::Listing(listing);
+    *reply.body_mut() = MeteredBody::of(listing);
     reply
 }
 
@@ -233,7 +234,7 @@ fn open_beneath(_: &Path, path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-fn file(headers: &HeaderMap, file: Located, link: &Link) -> Reply {
+fn file(headers: &HeaderMap, file: Located, client: &Client) -> Reply {
     let modified = file.identity.modified.map(whole_seconds);
     let field = modified.map(httpdate::fmt_http_date).and_then(|date| date.try_into().ok());
     if let Some(modified) = modified
@@ -249,8 +250,8 @@ fn file(headers: &HeaderMap, file: Located, link: &Link) -> Reply {
     let nothing = HeaderMap::new();
     let headers = if is_same { headers } else { &nothing };
     let media_type = mime_guess::from_path(&file.path).first_or_octet_stream();
-    let share = Arc::clone(&link.share);
-    let content = |start, end| Content::File(FileBody::new(file, share, start, end));
+    let share = Arc::clone(client.share());
+    let content = |start, end| MeteredBody::of(FileBody::new(file, share, start, end));
     let reply = reply::ranged(headers, length, content);
     let media_type = match media_type.type_() {
         mime_guess::mime::TEXT => format!("{media_type}; charset=utf-8"),

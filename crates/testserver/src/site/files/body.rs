@@ -10,20 +10,17 @@ use std::{
 };
 
 use bytes::BytesMut;
+use eyas_http::serve::metered::{Held, LEAST_PIECE, OpenFile, PIECE, Piece, Share, Source};
 use tokio::task::JoinHandle;
 
 use super::Located;
-use crate::serve::{
-    body_error::BodyError,
-    budget::{Held, LEAST_PIECE, OpenFile, Share},
-    piece::{PIECE, Piece},
-};
+use crate::site::BoxError;
 
 /// A file that stays open, with the right to it.
 type Kept = Option<(File, OpenFile)>;
 
 /// A stretch of a file.
-pub(in crate::serve) struct FileBody {
+pub(super) struct FileBody {
     file: Located,
     share: Arc<Share>,
     position: u64,
@@ -38,39 +35,15 @@ impl FileBody {
         Self { file, share, position, end, kept: None, reading: None }
     }
 
-    /// Bytes still to come.
-    pub(in crate::serve) const fn remaining(&self) -> u64 {
+    const fn left(&self) -> u64 {
         self.end - self.position
-    }
-
-    /// The next bytes: about `room`, and fewer if the server is short.
-    pub(in crate::serve) fn poll_next(
-        &mut self,
-        cx: &mut Context<'_>,
-        room: usize,
-    ) -> Poll<Option<Result<Piece, BodyError>>> {
-        if self.remaining() == 0 {
-            return Poll::Ready(None);
-        }
-        let mut reading = match self.reading.take() {
-            Some(reading) => reading,
-            None => self.read(room),
-        };
-        let Poll::Ready(done) = Pin::new(&mut reading).poll(cx) else {
-            self.reading = Some(reading);
-            return Poll::Pending;
-        };
-        let (kept, piece) = done.map_err(io::Error::other)??;
-        self.kept = kept;
-        self.position += piece.len() as u64;
-        Poll::Ready(Some(Ok(piece)))
     }
 
     fn read(&mut self, room: usize) -> JoinHandle<io::Result<(Kept, Piece)>> {
         // A window of a few bytes must not make as many reads.
         let room = room.clamp(LEAST_PIECE, PIECE) as u64;
-        let held = self.share.piece(self.remaining().min(room) as usize);
-        let is_last = held.bytes() as u64 == self.remaining();
+        let held = self.share.piece(self.left().min(room) as usize);
+        let is_last = held.bytes() as u64 == self.left();
         let (file, share, position) = (self.file.clone(), Arc::clone(&self.share), self.position);
         let kept = self.kept.take();
         tokio::task::spawn_blocking(move || {
@@ -85,6 +58,35 @@ impl FileBody {
             let piece = piece(&mut file, held)?;
             Ok((right.filter(|_| !is_last).map(|right| (file, right)), piece))
         })
+    }
+}
+
+impl Source for FileBody {
+    /// The next bytes: about `room`, and fewer if the server is short.
+    fn poll_next(
+        &mut self,
+        cx: &mut Context<'_>,
+        room: usize,
+    ) -> Poll<Option<Result<Piece, BoxError>>> {
+        if self.left() == 0 {
+            return Poll::Ready(None);
+        }
+        let mut reading = match self.reading.take() {
+            Some(reading) => reading,
+            None => self.read(room),
+        };
+        let Poll::Ready(done) = Pin::new(&mut reading).poll(cx) else {
+            self.reading = Some(reading);
+            return Poll::Pending;
+        };
+        let (kept, piece) = done??;
+        self.kept = kept;
+        self.position += piece.len() as u64;
+        Poll::Ready(Some(Ok(piece)))
+    }
+
+    fn remaining(&self) -> Option<u64> {
+        Some(self.left())
     }
 }
 

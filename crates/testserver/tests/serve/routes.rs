@@ -1,10 +1,15 @@
 //! Every route over every version of HTTP.
 
 use bytes::Bytes;
-use eyas_http::serve::{AltSvcPolicy, MAX_BYTES, Server, pattern_byte};
+use eyas_http::serve::AltSvcPolicy;
+use eyas_testserver::site::{MAX_BYTES, pattern_byte};
 use http::{Method, StatusCode, header};
 
-use crate::clients::{Speak, fetch, get, raw, request, server, start};
+use crate::{
+    builder,
+    clients::{Speak, fetch, get, raw, request, start},
+    server,
+};
 
 fn pattern(start: u64, end: u64) -> Vec<u8> {
     (start..end).map(pattern_byte).collect()
@@ -170,14 +175,14 @@ async fn alternatives_are_announced_over_tcp_alone() {
     assert!(!response.headers().contains_key(header::ALT_SVC));
     assert!(response.headers().contains_key(header::DATE));
 
-    let silent = start(Server::builder().alt_svc(AltSvcPolicy::Off)).await;
+    let silent = start(builder().alt_svc(AltSvcPolicy::Off)).await;
     let response = fetch(&silent, Speak::Http2, get("/bytes/1")).await;
     assert!(!response.headers().contains_key(header::ALT_SVC));
 }
 
 #[tokio::test]
 async fn plain_mode_speaks_both_versions_and_the_old_one() {
-    let running = start(Server::builder().plain()).await;
+    let running = start(builder().plain()).await;
     for speak in Speak::PLAIN {
         let response = fetch(&running, speak, get("/bytes/1000")).await;
         assert!(*response.body() == pattern(0, 1000), "{speak:?}");
@@ -196,7 +201,7 @@ async fn plain_mode_speaks_both_versions_and_the_old_one() {
 #[tokio::test]
 async fn one_port_serves_both_families() {
     let addresses = ["127.0.0.1:0", "[::1]:0"].map(|address| address.parse().unwrap());
-    let running = start(Server::builder().listen(addresses[0]).listen(addresses[1])).await;
+    let running = start(builder().listen(addresses[0]).listen(addresses[1])).await;
     let [v4, v6] = running.local_addrs() else { panic!("two addresses") };
     assert_eq!(v4.port(), v6.port());
     assert!(v4.is_ipv4() && v6.is_ipv6());

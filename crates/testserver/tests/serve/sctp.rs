@@ -8,10 +8,13 @@ use eyas::race::policy::Policy;
 use eyas::race::target::{Host, Target};
 use eyas::sctp::protocol::message::SendInfo;
 use eyas::{Connection, Endpoint, MemoryStore};
-use eyas_http::serve::{Limits, Running, SctpService, Server};
+use eyas_http::serve::{Limits, Running, SctpService};
 use tokio::time::{sleep, timeout};
 
-use crate::clients::{SOON, start};
+use crate::{
+    builder,
+    clients::{SOON, start},
+};
 
 async fn connect(running: &Running) -> Connection {
     let udp = running.sctp().and_then(|sctp| sctp.encapsulation_port()).expect("SCTP inside UDP");
@@ -31,7 +34,7 @@ async fn connect(running: &Running) -> Connection {
 #[tokio::test]
 async fn a_connection_counts_until_its_association_has_ended() {
     let limits = Limits { idle_time: Duration::from_secs(1), ..Limits::default() };
-    let builder = Server::builder().plain().sctp(SctpService::on_free_port()).limits(limits);
+    let builder = builder().plain().sctp(SctpService::on_free_port()).limits(limits);
     let running = start(builder).await;
     let client = connect(&running).await;
     let request = "GET /bytes/100000000 HTTP/1.1\r\nHost: a\r\n\r\n";

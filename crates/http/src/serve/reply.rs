@@ -1,0 +1,32 @@
+//! The responses that the server itself makes.
+
+use http::{HeaderValue, Response, StatusCode, header};
+
+use super::content::Content;
+
+/// A response before it is sent.
+pub(super) type Reply = Response<Content>;
+
+const SERVER: &str = concat!("eyas/", env!("CARGO_PKG_VERSION"));
+
+/// An error that says what is wrong.
+pub(super) fn error(status: StatusCode, what: &str) -> Reply {
+    let mut reply = Response::new(Content::Full(format!("{status}\n{what}\n").into()));
+    *reply.status_mut() = status;
+    let media_type = HeaderValue::from_static("text/plain; charset=utf-8");
+    reply.headers_mut().insert(header::CONTENT_TYPE, media_type);
+    reply
+}
+
+/// What is said where the service said nothing that could be sent.
+pub(super) fn failure() -> Reply {
+    error(StatusCode::INTERNAL_SERVER_ERROR, "The server could not answer this.")
+}
+
+/// Adds the fields that each of them has.
+pub(super) fn signed(mut reply: Reply) -> Reply {
+    let headers = reply.headers_mut();
+    headers.insert(header::SERVER, HeaderValue::from_static(SERVER));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    reply
+}

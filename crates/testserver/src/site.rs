@@ -1,0 +1,234 @@
+//! What `eyas serve` answers: routes for tests, and the files of a directory.
+//!
+//! | route | answer |
+//! | --- | --- |
+//! | `/` (without a directory), `/eyas` | a page that says over which protocol it came |
+//! | `/bytes/N` | N bytes, at most [`MAX_BYTES`], each of them [`pattern_byte`] of its offset |
+//! | `/echo` | GET: the request's head as JSON; POST, PUT, PATCH, DELETE: the body, streamed back |
+//! | `/slow?ms=N` | an answer after N milliseconds, at most [`MAX_SLOW`] |
+//! | `/status/CODE` | a response with that status, 200 to 599 |
+//! | `/redirect/N` | a chain of N redirections, at most [`MAX_REDIRECTS`] |
+//! | anything else | the directory's files, or 404 |
+
+mod bytes;
+mod echo;
+mod files;
+mod listing;
+mod page;
+mod range;
+mod reply;
+
+use std::{
+    convert::Infallible,
+    future::Future,
+    io,
+    path::{Path, PathBuf},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use eyas_http::serve::{
+    PeerInfo, RequestBody,
+    metered::{Allowance, MeteredBody, Share},
+};
+use http::{Method, Request, StatusCode};
+use tower_service::Service;
+
+pub use self::bytes::{MAX_BYTES, PATTERN_PERIOD, pattern_byte};
+use self::{
+    listing::Listings,
+    reply::{Reply, error, redirect, refusal},
+};
+
+/// The longest wait of `/slow?ms=`: one minute.
+pub const MAX_SLOW: Duration = Duration::from_secs(60);
+
+/// The longest chain of `/redirect/N`.
+pub const MAX_REDIRECTS: u32 = 100;
+
+/// The site of `eyas serve`, a service for a server of `eyas-http` and no other: from it comes what each
+/// connection may hold. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Site {
+    /// Canonical, so that a path can be held against it.
+    directory: Option<Arc<Path>>,
+    listings: Arc<Listings>,
+}
+
+/// Why a directory cannot be served.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SiteError {
+    /// The system does not let it be read.
+    #[error("cannot serve {}: {cause}; name a directory that exists", path.display())]
+    Directory {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// It is no directory.
+    #[error("{} is a file, and a directory is served; name the one that it is in", path.display())]
+    NotADirectory {
+        /// Which.
+        path: PathBuf,
+    },
+}
+
+/// Whatever went wrong.
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Who asks, and what may be held for them.
+struct Client {
+    peer: PeerInfo,
+    allowance: Allowance,
+}
+
+impl Client {
+    fn share(&self) -> &Arc<Share> {
+        &self.allowance.share
+    }
+}
+
+impl Site {
+    /// The site without a directory.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The site with the files below this directory, at `/`.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is none.
+    pub fn with_directory(path: impl AsRef<Path>) -> Result<Self, SiteError> {
+        let path = path.as_ref();
+        match std::fs::canonicalize(path) {
+            Ok(canonical) if canonical.is_dir() => {
+                Ok(Self { directory: Some(canonical.into()), listings: Arc::default() })
+            }
+            Ok(_) => Err(SiteError::NotADirectory { path: path.to_owned() }),
+            Err(cause) => Err(SiteError::Directory { path: path.to_owned(), cause }),
+        }
+    }
+
+    async fn route(&self, client: &Client, request: Request<RequestBody>) -> Reply {
+        let path = request.uri().path();
+        let (first, rest) = match path.trim_start_matches('/').split_once('/') {
+            Some((first, rest)) => (first, Some(rest)),
+            None => (path.trim_start_matches('/'), None),
+        };
+        match (first, rest) {
+            ("", None) if self.directory.is_none() => {
+                fetch(&request, || page::respond(client, request.version()))
+            }
+            ("eyas", None) => fetch(&request, || page::respond(client, request.version())),
+            ("bytes", Some(count)) => fetch(&request, || bytes(&request, count)),
+            ("echo", None) => echo::respond(&client.peer, request),
+            ("slow", None) => slow(&request).await,
+            ("status", Some(code)) => fetch(&request, || status(code)),
+            ("redirect", Some(count)) => fetch(&request, || redirects(count)),
+            ("*", None) if request.method() == Method::OPTIONS => reply::options(&[Method::GET]),
+            _ => match &self.directory {
+                Some(root) => match refusal(&request, &FETCHING) {
+                    None => files::respond(&self.listings, root, client, &request).await,
+                    Some(refusal) => refusal,
+                },
+                None => error(StatusCode::NOT_FOUND, ROUTES),
+            },
+        }
+    }
+
+    async fn answer(self, mut request: Request<RequestBody>) -> Reply {
+        let peer = request.extensions_mut().remove();
+        let allowance = request.extensions_mut().remove();
+        let reply = match peer.zip(allowance) {
+            Some((peer, allowance)) => self.route(&Client { peer, allowance }, request).await,
+            None => error(StatusCode::INTERNAL_SERVER_ERROR, "This site wants a server of eyas."),
+        };
+        reply::signed(reply)
+    }
+}
+
+impl Service<Request<RequestBody>> for Site {
+    type Response = Reply;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Reply, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
+        let this = self.clone();
+        Box::pin(async move { Ok(this.answer(request).await) })
+    }
+}
+
+const FETCHING: [Method; 2] = [Method::GET, Method::HEAD];
+
+const ROUTES: &str = "Nothing is here. There are: / (or /eyas), /bytes/N, /echo, /slow?ms=N, \
+                      /status/CODE, /redirect/N.";
+
+/// Answers GET and HEAD, and tells others so.
+fn fetch(request: &Request<RequestBody>, answer: impl FnOnce() -> Reply) -> Reply {
+    refusal(request, &FETCHING).unwrap_or_else(answer)
+}
+
+fn bytes(request: &Request<RequestBody>, count: &str) -> Reply {
+    let length = match count.parse::<u64>() {
+        Ok(length) if length <= bytes::MAX_BYTES => length,
+        _ => {
+            return error(
+                StatusCode::BAD_REQUEST,
+                "/bytes/N wants a whole number of bytes, at most 1073741824 (1 GiB).",
+            );
+        }
+    };
+    let reply = reply::ranged(request.headers(), length, |start, end| {
+        MeteredBody::of(bytes::Pattern::new(start, end))
+    });
+    reply::with_type(reply, "application/octet-stream")
+}
+
+async fn slow(request: &Request<RequestBody>) -> Reply {
+    if let Some(refusal) = refusal(request, &FETCHING) {
+        return refusal;
+    }
+    let query = request.uri().query().unwrap_or_default();
+    let wait = query.split('&').find_map(|pair| pair.strip_prefix("ms="));
+    let wait = wait.and_then(|wait| wait.parse().ok()).map(Duration::from_millis);
+    match wait {
+        Some(wait) if wait <= MAX_SLOW => {
+            if !wait.is_zero() {
+                tokio::time::sleep(wait).await;
+            }
+            reply::text(StatusCode::OK, format!("waited {} ms\n", wait.as_millis()))
+        }
+        _ => error(
+            StatusCode::BAD_REQUEST,
+            "/slow?ms=N wants a whole number of milliseconds, at most 60000.",
+        ),
+    }
+}
+
+fn status(code: &str) -> Reply {
+    let code = code.parse().ok().filter(|code| (200..600).contains(code));
+    match code.and_then(|code| StatusCode::from_u16(code).ok()) {
+        // RFC 9110 §6.4.1: these have no content.
+        Some(code @ (StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)) => reply::empty(code),
+        Some(code) => reply::text(code, format!("{code}\n")),
+        None => error(StatusCode::BAD_REQUEST, "/status/CODE wants a code from 200 to 599."),
+    }
+}
+
+fn redirects(count: &str) -> Reply {
+    match count.parse::<u32>() {
+        Ok(0) => reply::text(StatusCode::OK, "the end of the chain\n".into()),
+        Ok(count) if count <= MAX_REDIRECTS => {
+            redirect(StatusCode::FOUND, &format!("/redirect/{}", count - 1))
+        }
+        _ => error(StatusCode::BAD_REQUEST, "/redirect/N wants a number from 0 to 100."),
+    }
+}
