@@ -1,14 +1,14 @@
-//! eyas for C and C++: the functions of `include/eyas.h`, which is made of these files.
+//! eyas for C and C++: the functions of `include/eyas.h`, which is generated from these files.
 //!
 //! | file | job |
 //! | --- | --- |
 //! | `code`, `error` | what calls return, and what went wrong in words |
-//! | `pointer` | what comes over the border and goes back: the one place that trusts pointers |
-//! | `call` | one call: its answer, and panics that stay on this side |
+//! | `pointer` | pointers that cross the border: the one place that trusts them |
+//! | `call` | one call: its result, and panics that stay on this side |
 //! | `home` | the runtime of an endpoint, and what a fork leaves of it |
-//! | `wait` | calls that wait, wait so long, or do not wait |
+//! | `wait` | calls that block, block up to a limit, or do not block |
 //! | `readiness` | a descriptor that becomes readable when a call is worth trying again |
-//! | `signals` | signals of the program, which the library neither takes nor raises |
+//! | `signals` | the program's signals, which the library neither handles nor raises |
 //! | `endpoint`, `endpoint_options` | what all connections of a program share |
 //! | `target` | whom to reach, and how |
 //! | `race` | connecting |

@@ -1,20 +1,20 @@
-//! For programs that know nothing of eyas: a proxy, SOCKS and HTTP in front and a race behind, and a
-//! gateway, which puts every version of HTTP in front of a web server.
+//! For programs that know nothing of eyas: a SOCKS and HTTP proxy that races every destination, a gateway
+//! that puts every version of HTTP in front of a web server, and a tunnel between two hosts.
 //!
 //! | module or type | job | source |
 //! | --- | --- | --- |
 //! | [`handshake`] | what a client says before its own bytes flow; pure | RFC 1928, RFC 1929, RFC 9110 §9.3.6 |
 //! | [`body`] | where the body of a request ends; pure | RFC 9112 §6, §7.1 |
-//! | [`client_hello`] | whether a client's first bytes may be said to several servers; pure | RFC 8446 §4.1.2 |
+//! | [`client_hello`] | whether a client's first bytes may be sent to several servers; pure | RFC 8446 §4.1.2 |
 //! | [`tunnel`] | all connections between two hosts over one session | `docs/tunnel.md` |
-//! | [`associate`] | UDP for clients of SOCKS5; what is not sockets is pure | RFC 1928 §7 |
-//! | [`interception`] | programs in a namespace that are not asked | RFC 9110 §3.7 |
+//! | [`associate`] | UDP for SOCKS5 clients; pure but for its sockets | RFC 1928 §7 |
+//! | [`interception`] | programs whose connections are taken without their knowledge | RFC 9110 §3.7 |
 //! | [`rules`] | where clients may go; pure | RFC 6890 |
 //! | [`users`] | who may use a proxy | RFC 1929, RFC 7617 |
-//! | [`Proxy`] | sockets, clients, races, copies | |
+//! | [`Proxy`] | the proxy: its sockets, clients and races | |
 //! | [`Via`] | another proxy, through which destinations are reached | RFC 9110 §9.3.6 |
-//! | [`Report`], [`Stats`] | what became of a client, and of all | |
-//! | [`gateway`] | a service that has requests answered by a web server | RFC 9110 §3.7 |
+//! | [`Report`], [`Stats`] | the outcome of one client, and of all | |
+//! | [`gateway`] | a service that forwards requests to a web server | RFC 9110 §3.7 |
 //!
 //! ```no_run
 //! use eyas::{Endpoint, MemoryStore};

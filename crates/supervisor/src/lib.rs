@@ -5,15 +5,15 @@
 //! | `service` | what the sockets are: whoever implements it speaks SCTP |
 //! | `supervisor` | the sockets' descriptors, and who waits for what |
 //! | `place`, `socket_file` | where programs find it: an abstract name, or a socket in a folder |
-//! | `client` | asking a supervisor, as others than its programs do |
-//! | `status` | what it shows of itself |
+//! | `client` | requests of others than its programs |
+//! | `status` | what `eyas sctp status` shows |
 //! | `descriptor` | one pair of local sockets, whose far end a program has |
 //! | `requests` | requests of programs, from the bytes of a connection |
 //! | `connection` | requests of programs, one after another |
 //! | `sockets` | the service that speaks SCTP: `eyas-sockets` with the carriers of `eyas` |
 //! | `sockets/calls` | requests as calls of a stack |
-//! | `capture` | what passes the carrier's sockets, for Wireshark |
-//! | `library` | the preloaded library, carried inside |
+//! | `capture` | packets of the carrier's sockets, for Wireshark |
+//! | `library` | the preloaded library, embedded |
 //! | `linkage` | which programs the library does not reach |
 //! | `trap/` | their calls, by seccomp user notification |
 //!

@@ -38,13 +38,13 @@ Examples:
   eyas proxy run --explain pip download requests
   eyas proxy run --all-traffic -- wget https://example.org/
 
-The proxy has a free port of 127.0.0.1 and ends with the command, whose exit
-status is passed on: 128 and the number for a signal, 127 says that it was not
-found, 126 that it cannot be run. The command is told of the proxy by the
+The proxy listens on a free port of 127.0.0.1 and exits with the command, whose
+exit status is passed on: 128 plus the number of a signal that killed it, 127 if
+it was not found, 126 if it cannot be run. The command finds the proxy by the
 variables that curl, wget, git, pip, npm, yarn, Node, Deno, Go, Java, Cargo and
-rsync read. What reads none of them goes its own way, but not with
---all-traffic: then every connection is the proxy's, and nothing is said to the
-command.";
+rsync read. Programs that read none of them bypass it, unless --all-traffic is
+given: then every connection goes through the proxy, and the command's
+environment stays as it is.";
 
 /// Flags of `eyas proxy`.
 #[derive(Args, Clone, Debug)]
@@ -86,7 +86,7 @@ pub(crate) struct ProxyFlags {
     pub(crate) action: Option<ProxyAction>,
 }
 
-/// What else a proxy is good for.
+/// What else to do with a proxy.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum ProxyAction {
     /// Run a command whose connections go through a proxy of its own
@@ -97,11 +97,11 @@ pub(crate) enum ProxyAction {
 /// Flags of `eyas proxy run`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ProxyRunFlags {
-    /// Take every TCP connection and every DNS question of the command, whatever it reads
+    /// Take every TCP connection and every DNS query of the command, whatever it reads
     ///
     /// The command gets a network namespace of its own, for which Linux, iproute2 and /dev/net/tun
-    /// are needed, and root or user namespaces. It sees no other host's UDP and no services of this
-    /// machine. Nothing of the namespace remains, and what still runs in it is killed.
+    /// are needed, and root or user namespaces. It gets no UDP but DNS, and no services of this
+    /// machine. At the end whatever still runs in the namespace is killed, and nothing of it remains.
     #[arg(long)]
     pub(crate) all_traffic: bool,
     #[command(flatten)]

@@ -28,28 +28,28 @@ Examples:
   eyas sctp run --join /run/shared/sctp -- ./program
 
 The command, and all that it starts, gets SCTP sockets from eyas instead of the
-kernel, by a library that is preloaded. Where the command is linked statically,
-or Go's, the kernel stops its calls on such sockets instead (seccomp). What runs
-with more rights than its user has is not reached. The exit status is the
-command's: 128 and the number for a signal, 127 says that it was not found, 126
-that it cannot be run.";
+kernel, through a preloaded library. If the command is statically linked or a Go
+program, the kernel stops its calls on such sockets instead (seccomp). Programs
+that run with more privileges than their user are not reached. The exit status
+is the command's: 128 plus the number of a signal that killed it, 127 if it was
+not found, 126 if it cannot be run.";
 
 pub(super) const SERVE_EXAMPLES: &str = "\
 Examples:
   eyas sctp serve --udp --socket /run/shared/sctp
   eyas sctp serve --ip --mode 660 --library /run/shared/sctp.so
 
-Who may write to the socket may use it, by 'eyas sctp run --join SOCKET', also
-in another container or network namespace that has its folder. Ctrl-C ends the
-programs' sockets, and their associations in order.";
+Anybody who may write to the socket can use it with 'eyas sctp run --join
+SOCKET', also from another container or network namespace that has its folder.
+Ctrl-C closes the programs' sockets, and shuts their associations down.";
 
 pub(super) const STATUS_EXAMPLES: &str = "\
 Examples:
   eyas sctp status
   eyas sctp status --socket /run/shared/sctp --json
 
-Under 'eyas sctp run' it shows that one, and elsewhere all of this user in this
-network namespace; root sees everybody's.";
+Below 'eyas sctp run' it shows that one, and elsewhere all that this user has
+started in this network namespace; root sees everybody's.";
 
 /// Flags of `eyas sctp`.
 #[derive(Args, Clone, Debug)]
@@ -60,7 +60,7 @@ pub(crate) struct SctpFlags {
     pub(crate) action: SctpAction,
 }
 
-/// What SCTP is given to.
+/// Who gets SCTP sockets.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum SctpAction {
     /// Run a command whose SCTP sockets are those of eyas
@@ -79,7 +79,7 @@ pub(crate) enum SctpAction {
 pub(crate) struct SctpCarrierFlags {
     /// Send SCTP inside UDP, to peers at this port; ours is the same if it is free [default: 9899]
     ///
-    /// This is what is done where this user may not open raw sockets. It needs no rights, and the peer
+    /// This is the default if this user may not open raw sockets. It needs no privileges, but the peer
     /// has to expect it: another eyas, or Linux with net.sctp.udp_port and encap_port.
     #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true,
           default_missing_value = "9899", conflicts_with = "ip",
@@ -87,7 +87,7 @@ pub(crate) struct SctpCarrierFlags {
     pub(crate) udp: Option<u16>,
     /// Send SCTP directly over IP, as protocol 132
     ///
-    /// This is what is done where this user may open raw sockets, as root may.
+    /// This is the default if this user may open raw sockets, as root may.
     #[arg(long)]
     pub(crate) ip: bool,
     /// Send new data over all paths of an association at once
@@ -107,14 +107,14 @@ pub(crate) struct SctpRunFlags {
     /// What carries SCTP.
     #[command(flatten)]
     pub(crate) carrier: SctpCarrierFlags,
-    /// Use the sockets of who serves here, 'eyas sctp serve', instead of some of its own
+    /// Use the stack of the 'eyas sctp serve' that listens here, instead of one of its own
     #[arg(long, value_name = "SOCKET",
           conflicts_with_all = ["udp", "ip", "multipath", "local_address", "capture"])]
     pub(crate) join: Option<PathBuf>,
     /// Have the kernel stop calls on SCTP sockets for eyas, instead of preloading a library
     ///
-    /// Without it that is done where COMMAND itself is linked statically, or to musl, or is Go's. It is
-    /// for a command that starts such programs. No program gets more rights by set-user-ID then.
+    /// This is the default if COMMAND itself is linked statically or to musl, or is a Go program; the
+    /// flag is for commands that start such programs. No program gains privileges by set-user-ID then.
     #[arg(long)]
     pub(crate) seccomp: bool,
     /// The command, and its arguments
@@ -128,18 +128,17 @@ pub(crate) struct SctpServeFlags {
     /// What carries SCTP.
     #[command(flatten)]
     pub(crate) carrier: SctpCarrierFlags,
-    /// Where programs find it [default: eyas-sctp in $XDG_RUNTIME_DIR, root's in /run]
+    /// Where programs find it [default: eyas-sctp in $XDG_RUNTIME_DIR, for root in /run]
     ///
-    /// What a service that was killed has left there is taken away. The folder has to be this user's, or
-    /// root's.
+    /// What a killed service has left there is removed. The folder has to be this user's, or root's.
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
-    /// Who may use it: the mode of the socket, of which the right to write counts
+    /// Who may use it: the mode of the socket, of which only write permission matters
     #[arg(long, value_name = "MODE", default_value = "600", value_parser = mode)]
     pub(crate) mode: u32,
     /// Write the library that programs preload to FILE, for those that have no eyas
     ///
-    /// They get it by the variables LD_PRELOAD=FILE and EYAS_SCTP_SOCKET=SOCKET. It is taken away at the
+    /// They load it by the variables LD_PRELOAD=FILE and EYAS_SCTP_SOCKET=SOCKET. It is removed at the
     /// end.
     #[arg(long, value_name = "FILE")]
     pub(crate) library: Option<PathBuf>,
@@ -148,12 +147,12 @@ pub(crate) struct SctpServeFlags {
 /// Flags of `eyas sctp status`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SctpStatusFlags {
-    /// Show who serves here
+    /// Show the eyas that serves here
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
 }
 
 fn mode(text: &str) -> Result<u32, String> {
     let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777);
-    mode.ok_or_else(|| "three octal digits, as chmod has them: 600, 660, 666".to_owned())
+    mode.ok_or_else(|| "three octal digits, as for chmod: 600, 660, 666".to_owned())
 }

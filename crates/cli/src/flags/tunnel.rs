@@ -26,16 +26,16 @@ Examples:
   ssh -o ProxyCommand='eyas tunnel gate.example --stdio localhost:22' ada@gate
 
 All connections share one session over SCTP, QUIC or TCP, whichever gets through
-first, and both ends prove who they are. When the session dies, those that were
-open are cut, and it is made anew. docs/tunnel.md has the details.";
+first, and both ends prove who they are. When the session dies, its connections
+are reset, and a new one is made. docs/tunnel.md has the details.";
 
 pub(super) const SERVE_EXAMPLES: &str = "\
 Examples:
   eyas tunnel serve                        on port 4433 of every address
   eyas tunnel serve --listen 192.0.2.1:443 --authorized-keys keys.txt
 
-A line of authorized_keys is a key as 'eyas tunnel keygen' prints it, and before
-it what it may: permit-open=\"HOST:PORT\" and permit-listen=\"[ADDR:]PORT\", each
+A line of authorized_keys is a key as 'eyas tunnel keygen' prints it, after what
+it may do: permit-open=\"HOST:PORT\" and permit-listen=\"[ADDR:]PORT\", each
 as often as wanted, or none. Without them a key may connect anywhere and listen
 on loopback. The file is read anew for each connection.";
 

@@ -1,22 +1,22 @@
-//! A gateway (RFC 9110 §3.7): a service that has each request answered by an upstream, a web server
-//! that knows nothing of this one, over HTTP/1.1.
+//! A gateway (RFC 9110 §3.7): a service that forwards each request over HTTP/1.1 to an upstream, a web
+//! server that need not know of it.
 //!
 //! | module or type | job | source |
 //! | --- | --- | --- |
-//! | [`Gateway`], [`GatewayBuilder`] | the service, and what it is told | |
+//! | [`Gateway`], [`GatewayBuilder`] | the service, and its configuration | |
 //! | [`Upstream`] | where the upstream is | RFC 3986, RFC 9110 §4.2 |
-//! | `ask` | what of a request is refused before anybody is asked | RFC 9110, RFC 9112 §11, RFC 9113 §8.2, §8.3 |
-//! | `fields` | the fields that go on, and those that do not | RFC 9110 §7.6.1 |
-//! | `forwarded` | who asked, and by which name | RFC 7239 |
-//! | `via` | whether a request has been here | RFC 9110 §7.6.3 |
+//! | `ask` | which requests are refused before the upstream sees them | RFC 9110, RFC 9112 §11, RFC 9113 §8.2, §8.3 |
+//! | `fields` | which fields are forwarded, and which are not | RFC 9110 §7.6.1 |
+//! | `forwarded` | the client's address, and the host that it asked for | RFC 7239 |
+//! | `via` | whether a request has been here before | RFC 9110 §7.6.3 |
 //! | `head` | the head of the request that the upstream gets | RFC 9112 §3.2.1 |
-//! | `request_body`, `response_body` | bytes and trailers both ways, held to what was announced | RFC 9112 §6 |
+//! | `request_body`, `response_body` | bytes and trailers in both directions, held to the announced length | RFC 9112 §6 |
 //! | `expect` | who may send a body | RFC 9110 §10.1.1 |
-//! | `dial`, `pool` | connections to the upstream, new and used ones | RFC 9112 §9 |
-//! | `forward` | a request to its response, repeated only where that is safe | RFC 9110 §9.2.2 |
-//! | `websocket`, `tunnel` | connections that become something else | RFC 6455, RFC 8441 |
+//! | `dial`, `pool` | connections to the upstream, new and kept ones | RFC 9112 §9 |
+//! | `forward` | from a request to its response; retries where they are safe | RFC 9110 §9.2.2 |
+//! | `websocket`, `tunnel` | WebSockets and other upgraded connections | RFC 6455, RFC 8441 |
 //! | `proxy_protocol` | the client's address in front of a connection | PROXY protocol 2 |
-//! | `failure`, `notices` | why there was no response: to the client, and to who runs this | RFC 9110 §15.6 |
+//! | `failure`, `notices` | why there was no response: for the client, and for the operator | RFC 9110 §15.6 |
 //!
 //! ```no_run
 //! use eyas_http::Server;

@@ -1,12 +1,11 @@
-//! Programs that are not asked: every connection that they make from a network namespace is served by
-//! the proxy, and every question to DNS is answered with addresses that stand for names (an interception
-//! proxy, RFC 9110 §3.7).
+//! An interception proxy (RFC 9110 §3.7): every connection that programs make from a network namespace goes
+//! through the proxy, and every DNS query is answered with addresses that stand for names.
 //!
 //! | module or type | job | source |
 //! | --- | --- | --- |
-//! | [`Translator`] | leads connections to a listener, tells programs why there is none; pure | RFC 3022, RFC 9293, RFC 792, RFC 4443 |
+//! | [`Translator`] | leads connections to a listener, and tells programs why one failed; pure | RFC 3022, RFC 9293, RFC 792, RFC 4443 |
 //! | [`Names`] | which name an address stands for; pure | |
-//! | [`dns`] | questions and answers; pure | RFC 1035 |
+//! | [`dns`] | queries and answers; pure | RFC 1035 |
 //! | [`HOST`], [`PEER`] | the addresses inside | RFC 2544, RFC 4193 |
 //! | [`Running::intercept`](crate::Running::intercept) | a device, listeners, races | |
 

@@ -2,15 +2,15 @@
 //!
 //! | module or type | job |
 //! | --- | --- |
-//! | [`frame`] | what the ends say to each other, as bytes; pure |
-//! | [`session`] | channels, their windows, their ends; pure |
+//! | [`frame`] | the frames of the protocol; pure |
+//! | [`session`] | channels and their windows; pure |
 //! | [`keys`] | what a key may do, and which key a server has; pure |
-//! | [`forward`] | what is forwarded, in ssh's words; pure |
+//! | [`forward`] | what is forwarded, written as for ssh; pure |
 //! | [`Carrier`] | the connection below a session, with its streams |
 //! | [`Server`] | the end that is connected to |
-//! | [`reach`], [`Tunnel`], [`Client`] | the end that connects: once, one session, one after the other |
-//! | [`Notice`] | what either tells of itself |
-//! | [`Sessions`] | what either has at the moment, with the paths below |
+//! | [`reach`], [`Tunnel`], [`Client`] | the end that connects: one connection, one session, sessions one after another |
+//! | [`Notice`] | what either end reports |
+//! | [`Sessions`] | the present sessions of either end, with their paths |
 
 mod carry;
 mod client;
