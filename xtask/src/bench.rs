@@ -7,6 +7,7 @@
 //! | `verdict` | whether the ratios that we want hold, in words |
 //! | `race` | instructions per operation of the race engine |
 //! | `sctp` | messages through an association beside other stacks, in interleaved rounds |
+//! | `sockets` | programs for the kernel's SCTP under `eyas sctp run`, beside usrsctp's API and our driver |
 //! | `sim` | what a simulated second costs beside ns-3 |
 //! | `arena` | a network namespace with Caddy in it, and packet filters |
 //! | `programs` | where the programs are, how they are installed and started |
@@ -30,6 +31,7 @@ mod rival;
 mod sctp;
 mod server;
 mod sim;
+mod sockets;
 mod statistics;
 mod verdict;
 mod versions;
@@ -42,7 +44,8 @@ pub(crate) fn main(options: &[&str]) -> Result<(), String> {
         ["relay", rest @ ..] => relay::main(rest),
         ["sctp", rest @ ..] => sctp::main(rest),
         ["sim", rest @ ..] => sim::main(rest),
-        _ => Err("bench knows http, race, relay, sctp and sim".into()),
+        ["sockets", rest @ ..] => sockets::main(rest),
+        _ => Err("bench knows http, race, relay, sctp, sim and sockets".into()),
     }
 }
 

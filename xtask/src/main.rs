@@ -37,6 +37,8 @@ cargo xtask COMMAND
                         eyas proxy and serve --upstream beside others, into docs/benchmarks.md
   bench sctp [--rounds N] [--quick] [--dry]
                         messages through SCTP beside other stacks, into docs/benchmarks.md
+  bench sockets [--rounds N] [--quick] [--dry]
+                        programs for the kernel's SCTP under eyas sctp run, into docs/benchmarks.md
   capi [--install PREFIX] [--dev]
                         the library for C, installed below a prefix; or else its examples, compiled, run
                         and watched by valgrind and the address sanitizer

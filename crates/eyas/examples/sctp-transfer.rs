@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `receive ADDRESS SIZE BYTES` | waits at that UDP port (it says `ready`) and takes messages |
 //! | `send ADDRESS SIZE BYTES` | sends them, until all are acknowledged |
+//! | `echo ADDRESS COUNT`, `ping ADDRESS COUNT` | messages of 64 bytes there and back, one at a time |
 //! | `associations COUNT` | sets up that many through one UDP socket at each end, both ends in this process; then each carries a message |
 //!
 //! The answer is one line of JSON.
@@ -18,7 +19,7 @@ use eyas::race::policy::Policy;
 use eyas::race::target::{Host, Target};
 use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::sctp::protocol::message::SendInfo;
-use eyas::sctp::{SctpListenParameters, SctpListener, SctpOverIp};
+use eyas::sctp::{SctpAssociation, SctpListenParameters, SctpListener, SctpOverIp};
 use eyas::{Endpoint, MemoryStore};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -26,6 +27,8 @@ use rustix::time::{ClockId, clock_gettime};
 const WINDOW: usize = 4 << 20;
 /// The SCTP port.
 const PORT: u16 = 5000;
+/// Bytes of a message that is to come back.
+const ASKED: usize = 64;
 /// How long is stayed for what is still to be acknowledged.
 const LINGER: Duration = Duration::from_millis(500);
 
@@ -62,7 +65,8 @@ fn config() -> AssociationConfig {
     config
 }
 
-async fn receive(address: SocketAddr, size: usize, count: u64) -> Result<(), Box<dyn Error>> {
+/// The association that a peer opens.
+async fn accept(address: SocketAddr) -> Result<(SctpListener, SctpAssociation), Box<dyn Error>> {
     let mut parameters = SctpListenParameters::new(SocketAddr::new(address.ip(), PORT));
     parameters.encapsulation_port = Some(address.port());
     parameters.over_ip = SctpOverIp::No;
@@ -70,6 +74,11 @@ async fn receive(address: SocketAddr, size: usize, count: u64) -> Result<(), Box
     let listener = SctpListener::bind(&parameters)?;
     println!("ready");
     let association = listener.accept().await;
+    Ok((listener, association))
+}
+
+async fn receive(address: SocketAddr, size: usize, count: u64) -> Result<(), Box<dyn Error>> {
+    let (_listener, association) = accept(address).await?;
     let mut start = Start::now();
     let (mut received, mut length) = (0, 0);
     while received < count {
@@ -90,7 +99,7 @@ async fn receive(address: SocketAddr, size: usize, count: u64) -> Result<(), Box
     Ok(())
 }
 
-async fn send(address: SocketAddr, size: usize, count: u64) -> Result<(), Box<dyn Error>> {
+async fn connect(address: SocketAddr) -> Result<SctpAssociation, Box<dyn Error>> {
     let endpoint = Endpoint::builder()
         .memory(MemoryStore::none())
         .sctp_encapsulation_port(address.port())
@@ -100,7 +109,35 @@ async fn send(address: SocketAddr, size: usize, count: u64) -> Result<(), Box<dy
     let target = Target::plain(host, PORT, vec![Transport::SctpUdp], Security::None);
     let policy = Policy { transports: vec![Transport::SctpUdp], ..Policy::default() };
     let connection = endpoint.preconnection(target).policy(policy).connect().await?;
-    let association = connection.sctp().ok_or("the connection is not one of SCTP")?;
+    connection.into_sctp().map_err(|_| "the connection is not one of SCTP".into())
+}
+
+async fn echo(address: SocketAddr, count: u64) -> Result<(), Box<dyn Error>> {
+    let (_listener, association) = accept(address).await?;
+    let start = Start::now();
+    for _ in 0..count {
+        let message = association.receive().await?.ok_or("the peer has closed")?;
+        association.send(&SendInfo::default(), message.data.into_bytes()).await?;
+    }
+    start.print(count, count * ASKED as u64);
+    tokio::time::sleep(LINGER).await;
+    Ok(())
+}
+
+async fn ping(address: SocketAddr, count: u64) -> Result<(), Box<dyn Error>> {
+    let association = connect(address).await?;
+    let message = Bytes::from(vec![0x5a; ASKED]);
+    let start = Start::now();
+    for _ in 0..count {
+        association.send(&SendInfo::default(), message.clone()).await?;
+        association.receive().await?.ok_or("the peer has closed")?;
+    }
+    start.print(count, count * ASKED as u64);
+    Ok(())
+}
+
+async fn send(address: SocketAddr, size: usize, count: u64) -> Result<(), Box<dyn Error>> {
+    let association = connect(address).await?;
     let message = Bytes::from(vec![0x5a; size]);
     let start = Start::now();
     for _ in 0..count {
@@ -187,11 +224,16 @@ async fn associations(count: u64) -> Result<(), Box<dyn Error>> {
 async fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    if let ["associations", count] = words.as_slice() {
-        return associations(count.parse()?).await;
+    match words.as_slice() {
+        ["associations", count] => return associations(count.parse()?).await,
+        ["echo", address, count] => return echo(address.parse()?, count.parse()?).await,
+        ["ping", address, count] => return ping(address.parse()?, count.parse()?).await,
+        _ => {}
     }
     let [what, address, size, bytes] = words.as_slice() else {
-        return Err("receive or send ADDRESS SIZE BYTES; associations COUNT".into());
+        return Err("receive or send ADDRESS SIZE BYTES; echo or ping ADDRESS COUNT; \
+                    associations COUNT"
+            .into());
     };
     let (size, bytes): (usize, u64) = (size.parse()?, bytes.parse()?);
     let count = bytes.div_ceil(size as u64);

@@ -11,9 +11,9 @@
 //! | `tables` | what was measured, as tables |
 //! | `wishes` | whether the ratios that we want hold |
 
-mod programs;
-mod run;
-mod tables;
+pub(super) mod programs;
+pub(super) mod run;
+pub(super) mod tables;
 mod wishes;
 
 use std::collections::BTreeMap;

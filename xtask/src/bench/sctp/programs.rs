@@ -108,7 +108,8 @@ fn rival(name: &'static str, program: &Path) -> Program {
     Program { name, pure: text(program), driven: Some(text(program)) }
 }
 
-fn usrsctp() -> Result<PathBuf, String> {
+/// The program over usrsctp's own API.
+pub(in crate::bench) fn usrsctp() -> Result<PathBuf, String> {
     if !Path::new("/usr/include/usrsctp.h").exists() {
         return Err("usrsctp.h is missing (Debian: libusrsctp-dev)".into());
     }

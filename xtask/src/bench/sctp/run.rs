@@ -16,27 +16,27 @@ const ADDRESS: &str = "127.0.0.1:29899";
 
 /// What a program says of its run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Answer {
+pub(in crate::bench) struct Answer {
     /// Messages carried, or associations set up.
-    pub(super) messages: u64,
+    pub(in crate::bench) messages: u64,
     /// Bytes of messages carried.
-    pub(super) bytes: u64,
+    pub(in crate::bench) bytes: u64,
     /// CPU time of both ends, in seconds.
-    pub(super) cpu: f64,
+    pub(in crate::bench) cpu: f64,
     /// Seconds from the first to the last message at the receiver.
-    pub(super) wall: f64,
+    pub(in crate::bench) wall: f64,
     /// Resident memory for each idle association, both ends, in bytes.
-    pub(super) memory: f64,
+    pub(in crate::bench) memory: f64,
 }
 
 impl Answer {
     /// CPU-seconds for a gigabyte of messages.
-    pub(super) fn cost(&self) -> f64 {
+    pub(in crate::bench) fn cost(&self) -> f64 {
         self.cpu * 1e9 / self.bytes as f64
     }
 
     /// Mbit/s of messages.
-    pub(super) fn speed(&self) -> f64 {
+    pub(in crate::bench) fn speed(&self) -> f64 {
         self.bytes as f64 * 8.0 / self.wall / 1e6
     }
 
@@ -45,7 +45,7 @@ impl Answer {
         self.messages as f64 / self.cpu
     }
 
-    fn parse(line: &str) -> Result<Self, String> {
+    pub(in crate::bench) fn parse(line: &str) -> Result<Self, String> {
         let value: Value =
             serde_json::from_str(line).map_err(|error| format!("{line}: {error}"))?;
         let number = |name: &str| {

@@ -22,7 +22,7 @@ pub(super) fn median(
 }
 
 /// The one in the middle; of two, the mean.
-pub(super) fn middle(figures: &mut [f64]) -> Option<f64> {
+pub(in crate::bench) fn middle(figures: &mut [f64]) -> Option<f64> {
     figures.sort_by(f64::total_cmp);
     let half = figures.len() / 2;
     match figures.len() {
