@@ -114,6 +114,25 @@ fn a_client_of_others_is_told_by_its_packets() {
 }
 
 #[test]
+fn a_client_that_asks_for_nothing_has_not_failed_at_the_network() {
+    let options = Options {
+        set: vec!["clients=[]".to_owned(), "live.trials=1".to_owned()],
+        clients: vec![
+            "id = 'mute'\nversion = 'echo 1'\ncommand = 'echo no {url} today >&2'".to_owned(),
+        ],
+        ..Options::default()
+    };
+    match with("he-clients", "v6-rst_mute_0ms", options, false) {
+        Some(Err(LiveError::Missing(why))) if why.contains("asked for no name") => {
+            assert!(why.contains("no http://") && why.contains("today"), "{why}");
+        }
+        Some(Err(LiveError::Missing(what))) => eprintln!("SKIPPED: {what}"),
+        Some(other) => panic!("{other:?}"),
+        None => {}
+    }
+}
+
+#[test]
 fn a_run_that_is_told_to_stop_leaves_no_result() {
     let runs = [("h3-delay", "eyas_100ms", &SMALL[..]), ("cmt-live", "near_eyas_4MiB", &[])];
     for (name, point, set) in runs {

@@ -9,9 +9,11 @@
 //! | `program` | the client's process |
 //! | `capture`, `seen` | packets out of a capture, and what they say |
 //! | `measures` | packets to numbers |
+//! | `behind` | packets to one more: whether the machine kept up |
 //! | `lines` | packets to lines for people |
 
 mod addresses;
+mod behind;
 mod capture;
 mod lines;
 mod measures;
@@ -62,9 +64,13 @@ impl Run for ClientsSetup {
         let program = Program::prepare(&self.client, directory.path(), &name_server, &root)?;
         let mut run = RunResult::default();
         let mut observed = Observed { version: program.version.clone(), courses: Vec::new() };
+        let mut unheard = None;
         for trial in 0..self.trials {
             let trial = Trial { setup: self, bed: &bed, program: &program, seed, number: trial };
-            trial.run(directory.path(), stop, &mut run, &mut observed)?;
+            unheard = trial.run(directory.path(), stop, &mut run, &mut observed)?.or(unheard);
+        }
+        if let (Some(why), true) = (unheard, run.columns.is_empty()) {
+            return Err(LiveError::Missing(why));
         }
         run.observed = Some(observed);
         Ok(run)
@@ -92,13 +98,15 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
+    /// Gives the reason where there was nothing to measure: who asks for nothing has not failed at the
+    /// network.
     fn run(
         &self,
         directory: &Path,
         stop: &AtomicBool,
         run: &mut RunResult,
         observed: &mut Observed,
-    ) -> Result<(), LiveError> {
+    ) -> Result<Option<String>, LiveError> {
         let name = format!("t{}-{}.{}", self.seed, self.number, zone::DOMAIN);
         let scheme = match self.setup.scheme {
             Scheme::Http => "http",
@@ -106,15 +114,23 @@ impl Trial<'_> {
         };
         let url = format!("{scheme}://{name}{PAGE}");
         let home = directory.join(format!("home-{}", self.number));
+        let mut unheard = None;
         for fetch in 1..=self.setup.fetches {
             if stop.load(Ordering::Relaxed) {
                 return Err(LiveError::Stopped);
             }
             let (seen, ended) = self.fetch(directory, (&name, &url), &home, stop)?;
-            put(run, fetch, &measures::measure(&seen, &name, ended));
-            if self.number == 0
-                && let Some(begin) = measures::beginning(&seen, &name)
-            {
+            let Some(begin) = measures::beginning(&seen, &name) else {
+                unheard = (fetch == 1).then(|| self.program.was_not_heard_of(&home));
+                break;
+            };
+            let mut measures = measures::measure(&seen, &name, ended);
+            let late = |record_type| self.setup.late.of_answer(record_type);
+            if let Some(behind) = behind::behind(&seen, late) {
+                measures.insert("behind", behind);
+            }
+            put(run, fetch, &measures);
+            if self.number == 0 {
                 let what = match self.setup.fetches {
                     1 => url.clone(),
                     _ => format!("{url}, fetch {fetch}"),
@@ -124,7 +140,7 @@ impl Trial<'_> {
         }
         // Browsers leave much behind, and nobody looks at it any more.
         let _ = std::fs::remove_dir_all(&home);
-        Ok(())
+        Ok(unheard)
     }
 
     /// One fetch: its packets, and when its process ended.
@@ -155,14 +171,14 @@ impl Trial<'_> {
 fn at_the_client(packets: &[capture::Captured]) -> Vec<Seen> {
     let end = format!("at the {}", Host::Client);
     let own = |packet: &&capture::Captured| packet.interface.ends_with(&end);
-    packets
-        .iter()
-        .filter(own)
-        .filter_map(|packet| {
-            let source = eyas_netem::packet::Packet::parse(&packet.ip)?.source;
-            seen::look(packet.at, is_client(source), &packet.ip)
-        })
-        .collect()
+    let look = |packet: &capture::Captured| {
+        let source = eyas_netem::packet::Packet::parse(&packet.ip)?.source;
+        seen::look(packet.at, is_client(source), &packet.ip)
+    };
+    let mut seen: Vec<Seen> = packets.iter().filter(own).filter_map(look).collect();
+    // Each link writes its own packets in order.
+    seen.sort_by_key(|packet| packet.at);
+    seen
 }
 
 /// Whether an address is the client's, on either path.

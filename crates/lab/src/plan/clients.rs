@@ -23,9 +23,10 @@ macro_rules! shipped {
 }
 
 shipped! {
-    "eyas", "curl-7.88", "curl", "wget", "chromium", "firefox", "node", "deno", "bun", "go", "java",
-    "python-asyncio", "python-asyncio-he", "python-requests", "python-httpx", "python-httpx-async",
-    "python-aiohttp", "python-niquests",
+    "eyas", "curl-7.88", "curl", "libcurl", "libcurl-h3", "wget", "chromium", "chromium-he3", "firefox",
+    "firefox-he3", "node", "deno", "bun", "go", "java", "reqwest", "python-asyncio", "python-asyncio-he",
+    "python-requests", "python-httpx", "python-httpx-async", "python-aiohttp", "python-niquests",
+    "python-niquests-he",
 }
 
 /// A client's file; what is not named here is the program itself.

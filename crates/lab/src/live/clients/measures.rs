@@ -26,6 +26,8 @@ type Courses = BTreeMap<(IpAddr, Flow, bool), Course>;
 /// A connection, from its own port to that of the server.
 #[derive(Debug, Default)]
 struct Course {
+    /// Whether its beginning is among the packets: a connection of the fetch before is none of this.
+    begun: bool,
     accepted: bool,
     reset_by_client: bool,
     /// Whether the client has sent data.
@@ -55,14 +57,16 @@ struct First {
     quic: bool,
 }
 
-/// When time begins: with the first query for the name, or the first attempt where there is none.
+/// When time begins: with the first query for the name, or with the first attempt where a client asks
+/// later, or not at all, for it remembers.
 pub(super) fn beginning(seen: &[Seen], name: &str) -> Option<Duration> {
     let query = |seen: &&Seen| {
         seen.sent
             && matches!(&seen.what, What::Dns(dns) if !dns.is_answer && is_of(&dns.name, name))
     };
     let query = seen.iter().find(query).map(|seen| seen.at);
-    query.or_else(|| attempts(seen).first().map(|attempt| attempt.at))
+    let attempt = attempts(seen).first().map(|attempt| attempt.at);
+    query.into_iter().chain(attempt).min()
 }
 
 /// Whether a packet is one of a fetch of this name: not if it asks for another name, or answers that.
@@ -84,7 +88,7 @@ pub(super) fn measure(seen: &[Seen], name: &str, ended: Option<Duration>) -> Mea
     let attempts = attempts(seen);
     let (courses, response) = courses(seen);
     measures.insert("packets", seen.len() as f64);
-    measures.insert("bytes", seen.iter().map(|seen| seen.length as f64).sum());
+    measures.insert("bytes", seen.iter().map(|seen| seen.length).sum::<usize>() as f64);
     measures.insert("failed", percent(response.is_none()));
     let wasted = courses.values().filter(|course| course.accepted && !course.asked);
     measures.insert("wasted", wasted.count() as f64);
@@ -146,12 +150,15 @@ fn of_answers(attempts: &[Attempt], seen: &[Seen], name: &str, measures: &mut Me
     let (a, aaaa) = (answered(RecordType::A), answered(RecordType::AAAA));
     let missing = |answer: Option<Duration>, at: Duration| answer.is_none_or(|came| came > at);
     let four = attempts.iter().find(|attempt| attempt.peer.is_ipv4());
+    // Without the answer an address is remembered, or was a hint.
     if let (Some(a), Some(four)) = (a, four)
+        && a <= four.at
         && missing(aaaa, four.at)
     {
         measures.insert("rd", milliseconds(a, four.at));
     }
     if let (Some(aaaa), Some(first)) = (aaaa, attempts.first())
+        && aaaa <= first.at
         && missing(a, first.at)
     {
         measures.insert("waits-for-a", milliseconds(aaaa, first.at));
@@ -218,6 +225,14 @@ const PLAIN: u16 = 80;
 
 impl Course {
     fn take(&mut self, packet: &Seen) {
+        self.begun |= packet.sent
+            && matches!(
+                packet.what,
+                What::Tcp { segment: Segment::Syn, .. } | What::Quic { form: Form::Initial, .. }
+            );
+        if !self.begun {
+            return;
+        }
         match packet.what {
             What::Tcp { segment: Segment::SynAck, .. } => self.accepted |= !packet.sent,
             What::Tcp { segment: Segment::Rst, .. } => self.reset_by_client |= packet.sent,
@@ -266,5 +281,7 @@ const fn percent(yes: bool) -> f64 {
     if yes { 100.0 } else { 0.0 }
 }
 
+// By its path, for the fuzz target includes this file by its own.
 #[cfg(test)]
+#[path = "measures/tests.rs"]
 mod tests;

@@ -12,6 +12,8 @@ use crate::emulator::Namespace;
 use crate::live::LiveError;
 use crate::situation::live::ClientProgram;
 
+/// What a client says, in its home directory.
+const MESSAGES: &str = "messages";
 /// From one look whether it has ended to the next.
 const LOOK: Duration = Duration::from_millis(2);
 /// How long a client may take to ask for a name, if it does not say.
@@ -107,6 +109,13 @@ impl<'a> Program<'a> {
             .replace("{eyas}", &path(&eyas))
     }
 
+    /// Why there is nothing to measure of clients of which no packet was seen.
+    pub(super) fn was_not_heard_of(&self, home: &Path) -> String {
+        let said = last_message(&home.join(MESSAGES));
+        let said = said.map(|said| format!(", and said: {said}")).unwrap_or_default();
+        format!("the client asked for no name and opened no connection{said}")
+    }
+
     /// Fetches, in this namespace and with this home directory, and waits for the end.
     pub(super) fn fetch(
         &self,
@@ -119,7 +128,7 @@ impl<'a> Program<'a> {
         let failed =
             |cause: &dyn std::fmt::Display| LiveError::Inside(format!("the client: {cause}"));
         fs::create_dir_all(home).map_err(|cause| failed(&cause))?;
-        let messages = home.join("messages");
+        let messages = home.join(MESSAGES);
         let log = File::create(&messages).map_err(|cause| failed(&cause))?;
         let mut command = host.command("unshare");
         command
@@ -165,13 +174,17 @@ fn check(status: ExitStatus, messages: &Path) -> Result<(), LiveError> {
     // 125 is from `COVER`, 126 and 127 from the shell: not to be run, not to be found.
     match status.code() {
         Some(code @ 125..=127) => {
-            let said = fs::read_to_string(messages).unwrap_or_default();
-            let last = said.lines().rfind(|line| !line.trim().is_empty()).map(cut);
-            let said = last.unwrap_or_else(|| format!("exit code {code}"));
+            let said = last_message(messages).unwrap_or_else(|| format!("exit code {code}"));
             Err(LiveError::Missing(format!("the client does not start: {said}")))
         }
         _ => Ok(()),
     }
+}
+
+fn last_message(messages: &Path) -> Option<String> {
+    let said = fs::read(messages).ok()?;
+    let said = String::from_utf8_lossy(&said);
+    said.lines().rfind(|line| !line.trim().is_empty()).map(cut)
 }
 
 fn cut(line: &str) -> String {

@@ -10,7 +10,7 @@ use hickory_proto::rr::rdata::{A, AAAA, HTTPS};
 use hickory_proto::rr::{Name, RData, Record, RecordType};
 use tokio::net::UdpSocket;
 
-use crate::situation::live::{Answering, ClientsSetup, HttpsSetup, Late};
+use crate::situation::live::{Answering, ClientsSetup, HttpsSetup, Late, LateSetup};
 
 /// Names below this one are those under trial.
 pub(super) const DOMAIN: &str = "lab.test";
@@ -46,6 +46,19 @@ async fn send(socket: &UdpSocket, answer: &[u8], to: SocketAddr, late: Duration)
     tokio::time::sleep(late).await;
     // A client that is gone needs no answer.
     let _ = socket.send_to(answer, to).await;
+}
+
+impl LateSetup {
+    /// How late answers of a type are meant to be.
+    pub(super) fn of_answer(self, record_type: RecordType) -> Duration {
+        let is_late = match record_type {
+            RecordType::A => self.what == Late::A,
+            RecordType::AAAA => self.what == Late::Aaaa,
+            RecordType::HTTPS => self.what == Late::Https,
+            _ => false,
+        };
+        if is_late { self.by.0 } else { Duration::ZERO }
+    }
 }
 
 impl Zone {
@@ -89,15 +102,14 @@ impl Zone {
 
     /// How queries of this type are answered, and how late.
     fn of_type(&self, record_type: RecordType) -> (Answering, Duration) {
-        let (dns, late) = (&self.setup.dns, self.setup.late);
-        let (answering, what) = match record_type {
-            RecordType::A => (dns.a, Late::A),
-            RecordType::AAAA => (dns.aaaa, Late::Aaaa),
-            RecordType::HTTPS => (dns.https, Late::Https),
-            _ => return (Answering::NoData, Duration::ZERO),
+        let dns = &self.setup.dns;
+        let answering = match record_type {
+            RecordType::A => dns.a,
+            RecordType::AAAA => dns.aaaa,
+            RecordType::HTTPS => dns.https,
+            _ => Answering::NoData,
         };
-        let by = if late.what == what { late.by.0 } else { Duration::ZERO };
-        (answering, by)
+        (answering, self.setup.late.of_answer(record_type))
     }
 
     fn records(&self, question: &Query) -> Vec<Record> {

@@ -155,6 +155,7 @@ impl Experiment for ClientsSetup {
         ("won-quic-2", "the same of second fetches [%]"),
         ("won-quic-3", "the same of third fetches [%]"),
         ("linger", "from the first byte to the end of the process [ms]"),
+        ("behind", "by how much the worst answer of the name server came too late [ms]"),
     ];
     const SHARES: &'static [&'static str] =
         &["first-6", "won-6", "won-quic", "won-quic-2", "won-quic-3"];

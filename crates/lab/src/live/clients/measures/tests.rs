@@ -183,3 +183,24 @@ fn queries_for_other_names_begin_nothing() {
     assert_eq!(beginning(&recorded("7 > 6 syn"), NAME), Some(Duration::from_millis(7)));
     assert_eq!(of("").get("failed"), Some(&100.0));
 }
+
+#[test]
+fn who_remembers_is_timed_from_its_first_attempt() {
+    let asks_later = "0 > 6 syn\n30 > dns a\n31 < dns a\n250 > 4 syn\n251 < 4 syn-ack\n252 > 4 data\n253 < 4 data";
+    let measures = of(asks_later);
+    assert_eq!((measures["first"], measures["cad"], measures["byte"]), (0.0, 250.0, 253.0));
+    // By a hint, or from before: no delay after an answer that comes later.
+    let hinted = of("0 > dns a\n0 > dns aaaa\n2 > 4 syn\n3 > 6 syn\n9 < dns a\n9 < dns aaaa");
+    assert!(!hinted.contains_key("rd"), "{hinted:?}");
+    let hinted = of("0 > dns a\n0 > dns aaaa\n2 > 6 syn\n9 < dns aaaa");
+    assert!(!hinted.contains_key("waits-for-a"), "{hinted:?}");
+}
+
+#[test]
+fn a_connection_of_the_fetch_before_is_none_of_this_one() {
+    let before = "0 > 6 data\n1 < 6 data\n2 > dns a\n3 < dns a\n4 > 4 syn";
+    let measures = of(before);
+    assert_eq!((measures["failed"], measures["wasted"]), (100.0, 0.0));
+    let before = "0 < 6 short\n1 > 6 short\n2 < 6 short\n3 > dns a\n4 > 6 initial";
+    assert_eq!(of(before)["failed"], 100.0);
+}
