@@ -1,0 +1,173 @@
+//! What a capture at a client's end holds, as the lab reads it: any file is read to an end, what was
+//! written is read as the same, and what the packets come to are numbers within their bounds.
+#![no_main]
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use eyas_netem::capture::Capture;
+use eyas_netem::packet::{Packet, protocol};
+use libfuzzer_sys::fuzz_target;
+
+#[path = "../../crates/lab/src/live/clients/capture.rs"]
+mod capture;
+#[path = "../../crates/lab/src/live/clients/measures.rs"]
+mod measures;
+mod reach;
+#[path = "../../crates/lab/src/live/clients/seen.rs"]
+mod seen;
+
+use reach::Reach;
+use seen::{Seen, What};
+
+static REACH: Reach<9> = Reach::new([
+    "a packet of a file",
+    "a query",
+    "a segment of TCP",
+    "a datagram of QUIC",
+    "an error of ICMP",
+    "an attempt",
+    "a second attempt without an answer to the first",
+    "a response over TCP",
+    "a response over QUIC",
+]);
+
+/// The name of the trial: that of the seeds.
+const NAME: &str = "t1-0.lab.test";
+const INTERFACE: &str = "six at the client";
+/// The addresses of a series of packets: the client's of each family, and two servers' of each.
+const FOUR: [[u8; 4]; 3] = [[198, 18, 1, 1], [198, 19, 0, 1], [198, 19, 0, 2]];
+const SIX: [&str; 3] = ["2001:2:0:2::1", "2001:2:0:ffff::1", "2001:2:0:ffff::2"];
+/// Packets of a series.
+const MOST: usize = 200;
+/// Room for all packets of an input.
+const LIMIT: usize = 1 << 22;
+
+/// A series of packets out of an input: what each is, how long it is, its payload.
+fn series(mut input: &[u8]) -> Vec<(bool, Vec<u8>)> {
+    let mut packets = Vec::new();
+    while let ([kind, length, rest @ ..], 0..MOST) = (input, packets.len()) {
+        let (payload, rest) = rest.split_at(usize::from(*length).min(rest.len()));
+        input = rest;
+        let (sent, six, second) = (kind & 1 != 0, kind & 2 != 0, kind & 4 != 0);
+        let address = |which: usize| match six {
+            true => SIX[which].parse().expect("an address"),
+            false => IpAddr::from(FOUR[which]),
+        };
+        let (own, peer) = (address(0), address(1 + usize::from(second)));
+        let protocol = match (kind >> 3) & 3 {
+            0 => protocol::TCP,
+            1 => protocol::UDP,
+            2 if six => protocol::ICMPV6,
+            2 => protocol::ICMP,
+            _ => *payload.first().unwrap_or(&0),
+        };
+        let (source, destination) = if sent { (own, peer) } else { (peer, own) };
+        let payload = Bytes::copy_from_slice(payload);
+        let packet = Packet { source, destination, protocol, ecn: 0, dont_fragment: true, payload };
+        let mut bytes = Vec::new();
+        packet.write_header(7, &mut bytes);
+        bytes.extend_from_slice(&packet.payload);
+        packets.push((sent, bytes));
+    }
+    packets
+}
+
+/// What was written is read as the same.
+fn written(packets: &[(bool, Vec<u8>)]) {
+    let mut file = Capture::new(LIMIT);
+    let interface = file.interface(INTERFACE);
+    for (number, (_, ip)) in packets.iter().enumerate() {
+        file.bytes(at(number), interface, ip, None);
+    }
+    let read = capture::packets(file.contents());
+    assert_eq!(read.len(), packets.len());
+    for (number, (read, (_, ip))) in read.iter().zip(packets).enumerate() {
+        assert_eq!((read.at, read.interface.as_str(), &read.ip), (at(number), INTERFACE, ip));
+    }
+}
+
+fn at(number: usize) -> Duration {
+    Duration::from_secs(1_700_000_000) + Duration::from_micros(number as u64)
+}
+
+fn count(seen: &[Seen]) {
+    for packet in seen {
+        match &packet.what {
+            What::Dns(dns) if !dns.is_answer => REACH.hit("a query"),
+            What::Tcp { .. } => REACH.hit("a segment of TCP"),
+            What::Quic { .. } => REACH.hit("a datagram of QUIC"),
+            What::Unreachable { .. } => REACH.hit("an error of ICMP"),
+            _ => {}
+        }
+    }
+}
+
+/// What packets come to, whoever sent them.
+fn measured(seen: &[Seen]) {
+    count(seen);
+    let kept: Vec<Seen> =
+        seen.iter().filter(|packet| measures::belongs(packet, NAME)).cloned().collect();
+    let ended = kept.last().map(|packet| packet.at);
+    let measures = measures::measure(&kept, NAME, ended);
+    let of = |name: &str| measures.get(name).copied();
+    assert!(measures.values().all(|number| number.is_finite()), "{measures:?}");
+    assert_eq!(of("packets"), Some(kept.len() as f64));
+    for share in ["failed", "first-6", "won-6", "won-quic"] {
+        assert!(of(share).is_none_or(|share| share == 0.0 || share == 100.0), "{measures:?}");
+    }
+    let attempted = of("addresses-6").unwrap_or_default() + of("addresses-4").unwrap_or_default();
+    let sent = kept.iter().filter(|packet| packet.sent).count();
+    assert!(attempted <= sent as f64, "{measures:?}");
+    for wait in ["first", "cad", "between", "rd", "waits-for-a", "byte", "linger"] {
+        assert!(of(wait).is_none_or(|wait| wait >= 0.0), "{wait}: {measures:?}");
+    }
+    if attempted > 0.0 {
+        REACH.hit("an attempt");
+    }
+    if of("cad").is_some() {
+        REACH.hit("a second attempt without an answer to the first");
+    }
+    match (of("byte"), of("won-quic")) {
+        (Some(_), Some(100.0)) => REACH.hit("a response over QUIC"),
+        (Some(_), _) => REACH.hit("a response over TCP"),
+        _ => {}
+    }
+}
+
+fuzz_target!(|input: &[u8]| {
+    REACH.begin();
+    let captured = capture::packets(input);
+    assert!(captured.iter().map(|packet| packet.ip.len()).sum::<usize>() <= input.len());
+    let look = |sent: bool, packet: &capture::Captured| seen::look(packet.at, sent, &packet.ip);
+    for packet in &captured {
+        REACH.hit("a packet of a file");
+        for sent in [false, true] {
+            if let Some(seen) = look(sent, packet) {
+                assert!(seen.length <= packet.ip.len());
+            }
+        }
+    }
+    let mut of_file: Vec<Seen> = captured
+        .iter()
+        .filter_map(|packet| {
+            let sent = Packet::parse(&packet.ip).is_some_and(|ip| is_client(ip.source));
+            look(sent, packet)
+        })
+        .collect();
+    of_file.sort_by_key(|packet| packet.at);
+    measured(&of_file);
+    let packets = series(input);
+    written(&packets);
+    let seen = packets.iter().enumerate().map(|(number, (sent, ip))| {
+        let seen = seen::look(at(number), *sent, ip).expect("an IP packet");
+        assert_eq!(seen.length, ip.len());
+        seen
+    });
+    measured(&seen.collect::<Vec<_>>());
+});
+
+fn is_client(address: IpAddr) -> bool {
+    address == IpAddr::from(FOUR[0]) || SIX[0].parse() == Ok(address)
+}
