@@ -56,7 +56,15 @@ def main() -> None:
         with session_for(mode, url) as session:
             return get(session, url)
 
-    serve(one_round)
+    def reuse(mode: str, count: int, url: str) -> float:
+        with session_for(mode, url) as session:
+            get(session, url)
+            started = time.perf_counter()
+            for _ in range(count):
+                get(session, url)
+            return time.perf_counter() - started
+
+    serve(one_round, reuse)
 
 
 if __name__ == "__main__":

@@ -6,12 +6,23 @@ import sys
 from collections.abc import Callable
 
 
-def serve(one_round: Callable[[str, str], float]) -> None:
-    """Answers each line `MODE URL` with milliseconds, or with `error` and what went wrong."""
+def serve(
+    one_round: Callable[[str, str], float],
+    reuse: Callable[[str, int, str], float] | None = None,
+) -> None:
+    """Answers each line `MODE URL` with milliseconds, and with `reuse` also each `reuse MODE N URL`;
+    or with `error` and what went wrong.
+    """
     for line in sys.stdin:
-        mode, url = line.split()
         try:
-            answer = f"{one_round(mode, url) * 1000:.4f}"
+            match line.split():
+                case ["reuse", mode, count, url] if reuse is not None:
+                    seconds = reuse(mode, int(count), url)
+                case [mode, url]:
+                    seconds = one_round(mode, url)
+                case _:
+                    raise ValueError(f"this client does not know {line.strip()!r}")
+            answer = f"{seconds * 1000:.4f}"
         except Exception as error:  # whatever a rival raises is an outcome of the round
             answer = "error " + " ".join(f"{type(error).__name__}: {error}".split())
         print(answer, flush=True)

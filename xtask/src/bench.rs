@@ -3,6 +3,7 @@
 //! | module | job |
 //! | --- | --- |
 //! | `http` | time to first byte beside other clients, in interleaved rounds |
+//! | `python` | the package for Python beside other clients for it, likewise |
 //! | `cost` | CPU and memory per connection beside plain hyper and quinn, and noq |
 //! | `verdict` | whether the ratios that we want hold, in words |
 //! | `race` | instructions per operation of the race engine |
@@ -25,6 +26,7 @@ mod front;
 mod http;
 mod page;
 mod programs;
+mod python;
 mod race;
 mod relay;
 mod rival;
@@ -40,12 +42,13 @@ mod versions;
 pub(crate) fn main(options: &[&str]) -> Result<(), String> {
     match options {
         ["http", rest @ ..] => http::main(rest),
+        ["python", rest @ ..] => python::main(rest),
         ["race", rest @ ..] => race::main(rest),
         ["relay", rest @ ..] => relay::main(rest),
         ["sctp", rest @ ..] => sctp::main(rest),
         ["sim", rest @ ..] => sim::main(rest),
         ["sockets", rest @ ..] => sockets::main(rest),
-        _ => Err("bench knows http, race, relay, sctp, sim and sockets".into()),
+        _ => Err("bench knows http, python, race, relay, sctp, sim and sockets".into()),
     }
 }
 

@@ -24,6 +24,17 @@ pub(crate) fn main(options: &[&str]) -> Result<(), String> {
         ["--build"] => false,
         _ => return Err("python knows --build".into()),
     };
+    let Some(wheel) = wheel()? else { return Ok(()) };
+    if !tests {
+        return Ok(());
+    }
+    let place = target().join("python");
+    test(&place, &wheel)?;
+    test_niquests(&place, &wheel)
+}
+
+/// Builds the wheel; none where what makes wheels is not to be had, which is said.
+pub(crate) fn wheel() -> Result<Option<PathBuf>, String> {
     if !works("python3", &["-c", IS_GOOD]) {
         return Err("python3 is missing, older than 3.10, or has no venv".into());
     }
@@ -31,19 +42,15 @@ pub(crate) fn main(options: &[&str]) -> Result<(), String> {
     let tools = environment(&place.join("tools"))?;
     if let Err(why) = install(&tools, &[MATURIN]) {
         println!("SKIPPED: the package index has no maturin for this machine: {why}");
-        return Ok(());
+        return Ok(None);
     }
     let wheel = build(&tools, &place.join("wheels"))?;
     println!("the wheel is {}", wheel.display());
-    if !tests {
-        return Ok(());
-    }
-    test(&place, &wheel)?;
-    test_niquests(&place, &wheel)
+    Ok(Some(wheel))
 }
 
 /// The interpreter of a virtual environment, which is made if it is not there.
-fn environment(place: &Path) -> Result<PathBuf, String> {
+pub(crate) fn environment(place: &Path) -> Result<PathBuf, String> {
     let python = place.join("bin/python");
     if !python.exists() {
         check(command("python3", &["-m", "venv"]).arg(place))?;
@@ -51,7 +58,8 @@ fn environment(place: &Path) -> Result<PathBuf, String> {
     Ok(python)
 }
 
-fn install(python: &Path, what: &[&str]) -> Result<(), String> {
+/// Installs into an environment what the words after `pip install` say.
+pub(crate) fn install(python: &Path, what: &[&str]) -> Result<(), String> {
     let words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
     check(command(&python.to_string_lossy(), &words).args(what))
 }

@@ -30,8 +30,8 @@ pub(super) struct Scenario {
     /// The head of the column.
     pub(super) name: &'static str,
     /// What the clients are told to do.
-    mode: &'static str,
-    place: &'static Place,
+    pub(super) mode: &'static str,
+    pub(super) place: &'static Place,
 }
 
 /// All well; UDP swallowed, first and later; both swallowed on IPv6.
@@ -64,20 +64,25 @@ pub(super) fn main(words: &[&str]) -> Result<(), String> {
     let versions = programs.versions()?;
     let arena = Arena::new(&programs.caddy, &programs.python)?;
     let mut rivals = programs.start_all(&arena)?;
-    let results = run(&mut rivals, rounds);
+    let results = run(&mut rivals, &SCENARIOS, rounds);
     let names: Vec<_> = rivals.iter().map(|rival| rival.name).collect();
     drop(rivals);
     let costs = cost::measure(&programs, &arena, options.quick)?;
     let circumstances = page::circumstances(&format!("cargo xtask bench http --rounds {rounds}"));
-    let tables =
-        [table(&names, &results), versions.table(), verdict::text(&results), cost::table(&costs)];
+    let tables = [
+        table(&names, &SCENARIOS, &results),
+        versions.table(),
+        verdict::text(&results),
+        cost::table(&costs),
+    ];
     let text = format!("{circumstances}\n{}", tables.join("\n"));
     page::publish("http", &text, options.dry)?;
     let front = format!("{}\n{circumstances}", front::table(&results, &versions));
     page::publish_in(page::README, "http", &front, options.dry)
 }
 
-fn run(rivals: &mut [Rival], rounds: usize) -> Results {
+/// Lets every client make a request in each scenario, round after round.
+pub(super) fn run(rivals: &mut [Rival], scenarios: &[Scenario], rounds: usize) -> Results {
     let mut results = Results::new();
     // When each client was last asked in a scenario, and whether it took long.
     let mut last: BTreeMap<(&str, &str), (usize, bool)> = BTreeMap::new();
@@ -85,7 +90,7 @@ fn run(rivals: &mut [Rival], rounds: usize) -> Results {
         if round >= WARM_UP && (round - WARM_UP).is_multiple_of(100) {
             println!("round {} of {rounds}", round - WARM_UP);
         }
-        for scenario in &SCENARIOS {
+        for scenario in scenarios {
             let url = scenario.place.url();
             for turn in 0..rivals.len() {
                 let index = (turn + round) % rivals.len();
@@ -117,17 +122,17 @@ fn run(rivals: &mut [Rival], rounds: usize) -> Results {
 }
 
 /// Medians with the 95th percentiles behind them, in milliseconds.
-fn table(names: &[&str], results: &Results) -> String {
+pub(super) fn table(names: &[&str], scenarios: &[Scenario], results: &Results) -> String {
     let mut text = String::from("| client |");
-    for scenario in &SCENARIOS {
+    for scenario in scenarios {
         let _ = write!(text, " {} |", scenario.name);
     }
     text.push_str("\n| --- |");
-    text.push_str(&" ---: |".repeat(SCENARIOS.len()));
+    text.push_str(&" ---: |".repeat(scenarios.len()));
     text.push('\n');
     for name in names {
         let _ = write!(text, "| {name} |");
-        for scenario in &SCENARIOS {
+        for scenario in scenarios {
             let rounds = results
                 .iter()
                 .find(|((client, column), _)| (client, column) == (name, &scenario.name));
@@ -161,7 +166,7 @@ mod tests {
         rounds.add(Ok(3.0));
         rounds.add(Err("no".into()));
         results.insert(("eyas", "h2"), rounds);
-        let text = table(&["eyas"], &results);
+        let text = table(&["eyas"], &SCENARIOS, &results);
         let row = text.lines().last().unwrap();
         assert_eq!(row, "| eyas | – | 1.00 (3.00, 1 failed) | – | – | – | – | – |");
         assert!(text.lines().all(|line| line.matches('|').count() == SCENARIOS.len() + 2));

@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn the_pages_have_their_marks() {
-        let marks = ["http", "race", "relay", "sctp", "sim"].map(|name| (PAGE, name));
+        let marks = ["http", "python", "race", "relay", "sctp", "sim"].map(|name| (PAGE, name));
         for (page, name) in marks.into_iter().chain([(README, "http")]) {
             let text = fs::read_to_string(workspace().join(page)).unwrap();
             assert!(replaced(&text, name, "new").is_ok(), "{page}: {name}");

@@ -19,7 +19,8 @@ const FOUNDATION: [&str; 6] = ["hyper", "h2", "quinn", "h3", "rustls", "tokio"];
 
 /// These print what the interpreter has of the rivals from PyPI.
 const LIBCURL: &str = "import pycurl; print(pycurl.version.split('libcurl/')[1])";
-const NIQUESTS: &str = "import niquests as it, qh3; print(it.__version__, 'qh3', qh3.__version__)";
+pub(super) const NIQUESTS: &str =
+    "import niquests as it, qh3; print(it.__version__, 'qh3', qh3.__version__)";
 
 /// Where each program is, once installed.
 pub(super) struct Programs {
@@ -149,7 +150,11 @@ impl Programs {
 }
 
 /// Every client is told whom to trust, and the addresses of every place.
-fn start(arena: &Arena, name: &'static str, mut command: Command) -> Result<Rival, String> {
+pub(super) fn start(
+    arena: &Arena,
+    name: &'static str,
+    mut command: Command,
+) -> Result<Rival, String> {
     let places = [&WELL, &WITHOUT_UDP, &WITHOUT_IPV6].map(Place::resolve);
     command.arg(arena.authority()).args(places);
     Rival::start(name, command)

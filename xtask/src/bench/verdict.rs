@@ -82,7 +82,8 @@ fn wishes(results: &Results) -> Vec<Wish> {
     wishes
 }
 
-fn ratio(wanted: String, ours: Option<f64>, theirs: Option<f64>, most: f64) -> Wish {
+/// That one time is at most so many times another; in milliseconds.
+pub(super) fn ratio(wanted: String, ours: Option<f64>, theirs: Option<f64>, most: f64) -> Wish {
     let seen = ours.zip(theirs).map(|(ours, theirs)| {
         let ratio = ours / theirs;
         (format!("{ours:.2} ms / {theirs:.2} ms = {ratio:.2}"), ratio <= most)
@@ -90,7 +91,17 @@ fn ratio(wanted: String, ours: Option<f64>, theirs: Option<f64>, most: f64) -> W
     Wish { wanted, seen }
 }
 
-fn bound(wanted: String, ours: Option<f64>, most: f64) -> Wish {
+/// That one rate is at least so many times another; in requests a second.
+pub(super) fn rate(wanted: String, ours: Option<f64>, theirs: Option<f64>, least: f64) -> Wish {
+    let seen = ours.zip(theirs).map(|(ours, theirs)| {
+        let ratio = ours / theirs;
+        (format!("{ours:.0} / {theirs:.0} = {ratio:.2}"), ratio >= least)
+    });
+    Wish { wanted, seen }
+}
+
+/// That a time is at most so long; in milliseconds.
+pub(super) fn bound(wanted: String, ours: Option<f64>, most: f64) -> Wish {
     let seen = ours.map(|ours| (format!("{ours:.2} ms"), ours <= most));
     Wish { wanted, seen }
 }
