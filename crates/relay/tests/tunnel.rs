@@ -16,14 +16,19 @@ use eyas::{
 use eyas_relay::tunnel::frame::ALPN;
 use eyas_relay::tunnel::keys::AuthorizedKeys;
 use eyas_relay::tunnel::session::SessionLimits;
-use eyas_relay::tunnel::{Client, Forwards, Notice, Server, Tunnel, TunnelError, reach};
+use eyas_relay::tunnel::{
+    Client, Forwards, Notice, Probing, Server, Sessions, Tunnel, TunnelError, reach,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// Nothing here takes so long; what does hangs.
 const HANGS: Duration = Duration::from_secs(60);
+
+/// Between two tries of a way with streams.
+const PROBE: Duration = Duration::from_millis(50);
 
 const ALL: [Transport; 3] = [Transport::Tcp, Transport::Quic, Transport::SctpUdp];
 
@@ -130,22 +135,34 @@ impl Stage {
         port: u16,
         forwards: Forwards,
     ) -> (CancellationToken, Receiver<Notice>, JoinHandle<Result<(), TunnelError>>) {
+        let (stop, notices, running, _) = self.client_over(port, &[Transport::Tcp], forwards).await;
+        (stop, notices, running)
+    }
+
+    /// One that may reach it over these transports, and its sessions.
+    async fn client_over(
+        &self,
+        port: u16,
+        transports: &[Transport],
+        forwards: Forwards,
+    ) -> (CancellationToken, Receiver<Notice>, JoinHandle<Result<(), TunnelError>>, Sessions) {
         let endpoint = self.endpoint(&self.client, &self.server);
-        let host = Host::Literal(self.address.ip(), 0);
-        let target = Target::plain(host, port, vec![Transport::Tcp], Security::Tls);
-        let target = (target.with_alpn([ALPN]), Policy::default());
-        let (stream, _) = wait(reach(&endpoint, &target.0, &target.1)).await.expect("a server");
+        let (mut target, policy) = self.target(transports);
+        target.port = port;
+        let (stream, _) = wait(reach(&endpoint, &target, &policy)).await.expect("a server");
         let first = wait(Tunnel::begin(stream, SessionLimits::default())).await.expect("a session");
         let (sender, notices) = channel();
-        let client = Client::new(endpoint, target, forwards, move |notice| {
+        let probing = Probing { first: PROBE, longest: PROBE };
+        let client = Client::new(endpoint, (target, policy), forwards, probing, move |notice| {
             // A test that is over does not listen.
             let _ = sender.send(notice);
         });
         let client = client.expect("a client");
+        let sessions = client.sessions();
         let stop = CancellationToken::new();
         let stopped = stop.clone();
         let running = tokio::spawn(async move { client.run(first, stopped).await });
-        (stop, notices, running)
+        (stop, notices, running, sessions)
     }
 }
 
@@ -465,4 +482,101 @@ async fn what_was_said_before_the_end_arrives_over_every_transport() {
         let heard = wait(heard).await.expect("it runs").expect("an end, not a cut");
         assert_eq!(heard, LENGTH, "{transport}");
     }
+}
+
+/// Passes on datagrams between the server and the last client that has sent one.
+async fn let_udp_through(port: u16, server: SocketAddr) {
+    let near = UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).await.expect("it is our port");
+    let far = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("loopback");
+    far.connect(server).await.expect("an address");
+    tokio::spawn(async move {
+        let (mut out, mut back) = ([0; 2048], [0; 2048]);
+        let mut client = None;
+        loop {
+            tokio::select! {
+                Ok((length, from)) = near.recv_from(&mut out) => {
+                    client = Some(from);
+                    let _ = far.send(&out[..length]).await;
+                }
+                Ok(length) = far.recv(&mut back), if client.is_some() => {
+                    let _ = near.send_to(&back[..length], client.expect("somebody")).await;
+                }
+            }
+        }
+    });
+}
+
+/// Passes on TCP alone.
+async fn let_tcp_through(port: u16, server: SocketAddr) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.expect("it is our port");
+    tokio::spawn(async move {
+        while let Ok((mut near, _)) = listener.accept().await {
+            let mut far = TcpStream::connect(server).await.expect("it listens");
+            tokio::spawn(async move { tokio::io::copy_bidirectional(&mut near, &mut far).await });
+        }
+    });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_way_with_streams_is_taken_once_it_is_there_and_what_is_open_stays_where_it_is() {
+    let (stage, port) = (Stage::new("").await, echo().await);
+    let (door, here, there) = (ports::own_port(), ports::own_port(), ports::own_port());
+    let_tcp_through(door, stage.address).await;
+    let forwards = Forwards {
+        local: vec![forward(format!("127.0.0.1:{here}:127.0.0.1:{port}"))],
+        remote: vec![forward(format!("{there}:127.0.0.1:{port}"))],
+        ..Forwards::default()
+    };
+    let both = [Transport::Quic, Transport::Tcp];
+    let (stop, notices, running, sessions) = stage.client_over(door, &both, forwards).await;
+    let until = |event: &str| {
+        tokio::task::block_in_place(|| {
+            while notices.recv_timeout(HANGS).expect("a notice").event != event {}
+        });
+    };
+    let at = |port| async move {
+        TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.expect("it listens")
+    };
+    // There are two, here and at the server.
+    until("listening");
+    until("listening");
+    let (mut open, mut served) = (at(here).await, at(there).await);
+    open.write_all(b"said before, ").await.expect("writes");
+    served.write_all(b"said before, ").await.expect("writes");
+    let carried_by = || {
+        let read = sessions.read();
+        read.iter().map(|one| (one.transport, one.channels)).collect::<Vec<_>>()
+    };
+    wait(async {
+        // The one that listens, and these two.
+        while carried_by() != [(Transport::Tcp, 3)] {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+
+    let_udp_through(door, stage.address).await;
+    until("moved");
+    until("listening");
+    converse(at(here).await, 100_000).await;
+    converse(at(there).await, 100_000).await;
+    let carried = carried_by();
+    assert!(carried.contains(&(Transport::Tcp, 2)), "{carried:?}");
+    assert!(carried.iter().any(|(transport, _)| *transport == Transport::Quic), "{carried:?}");
+
+    for mut stream in [open, served] {
+        stream.write_all(b"and after").await.expect("writes");
+        stream.shutdown().await.expect("ends");
+        let mut heard = String::new();
+        wait(stream.read_to_string(&mut heard)).await.expect("reads");
+        assert_eq!(heard, "said before, and after");
+    }
+    wait(async {
+        while carried_by().iter().any(|(transport, _)| *transport == Transport::Tcp) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+    stop.cancel();
+    wait(running).await.expect("it ends").expect("it was stopped");
 }

@@ -190,6 +190,12 @@ impl Transport {
         matches!(self.facts().http, Http::AllOfItsStreams)
     }
 
+    /// Whether it has streams, each in order by itself, so that a packet that is lost holds up nothing but
+    /// what is on its stream.
+    pub const fn has_streams(self) -> bool {
+        !matches!(self.facts().http, Http::Stream)
+    }
+
     /// Whether it can carry this application protocol: HTTP/3 runs over QUIC alone (RFC 9114 §3), the
     /// versions before it over streams of bytes. What is not HTTP is taken to run over all.
     pub fn carries(self, protocol: &Alpn) -> bool {

@@ -218,7 +218,9 @@ impl Link {
                 let is_brief = state.session.is_brief(lane);
                 state.session.poll_transmit(lane, out);
                 // Sending has made room.
-                state.hand_on();
+                if state.hand_on() {
+                    self.shared.settled.notify_waiters();
+                }
                 (state.session.end().is_some(), is_brief)
             };
             let was_empty = out.is_empty();

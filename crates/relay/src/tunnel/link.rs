@@ -26,8 +26,8 @@ pub(crate) struct Link {
 #[derive(Debug)]
 pub(super) struct Shared {
     state: Mutex<State>,
-    /// The session is up, or over.
-    settled: Notify,
+    /// Something has been done with a session that is up, or over.
+    pub(super) settled: Notify,
     /// Something was heard of the other end.
     pub(super) heard: Notify,
     /// A further stream of the transport would be of use.
@@ -233,6 +233,17 @@ impl Link {
         let _ = timeout(within, drained).await;
     }
 
+    /// Waits until it has no channel, or is over.
+    pub(crate) async fn empty(&self) {
+        loop {
+            let settled = self.shared.settled.notified();
+            if self.peek(|session| session.channels() == 0 || session.end().is_some()) {
+                return;
+            }
+            settled.await;
+        }
+    }
+
     /// Whether this is a handle of the same session.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
@@ -243,38 +254,21 @@ impl Link {
         self.with(|session, _| session.lost(words));
     }
 
-    /// Asks the other end for a channel, and waits for its answer: the channel, and the port that it
-    /// listens at if it was asked to listen.
-    pub(crate) async fn open(
+    /// Asks the other end for a channel, at once, and gives what waits for its answer: the channel, and
+    /// the port that it listens at if it was asked to listen.
+    pub(crate) fn open(
         &self,
         purpose: Purpose,
-    ) -> Result<(ChannelStream, u16), (Why, String)> {
-        let Some(id) = self.with(|session, _| session.open(purpose)) else {
+    ) -> impl Future<Output = Result<(ChannelStream, u16), (Why, String)>> + Send + use<> {
+        let id = self.with(|session, _| session.open(purpose));
+        let channel = id.map(|id| self.channel(id)).ok_or_else(|| {
             let words = match self.end() {
                 Some(end) => end.to_string(),
                 None => "there are as many connections as there may be".to_owned(),
             };
-            return Err((Why::TooMany, words));
-        };
-        let channel = self.channel(id);
-        let answer = poll_fn(|cx| {
-            let mut state = channel.lock();
-            match state.session.answer(id) {
-                Answer::Waiting => {
-                    state.waiting.entry(id).or_default().reader = Some(cx.waker().clone());
-                    Poll::Pending
-                }
-                answer => Poll::Ready(answer),
-            }
+            (Why::TooMany, words)
         });
-        match answer.await {
-            Answer::Accepted(port) => Ok((channel, port)),
-            Answer::Refused(why, words) => Err((why, words)),
-            Answer::Reset | Answer::Waiting => {
-                let end = self.end().map(|end| end.to_string());
-                Err((Why::Failed, end.unwrap_or_else(|| "the other end cut it off".to_owned())))
-            }
-        }
+        async move { channel?.answer().await }
     }
 
     fn channel(&self, id: u32) -> ChannelStream {
@@ -353,6 +347,28 @@ impl ChannelStream {
     /// The number of the channel.
     pub(crate) fn id(&self) -> u32 {
         self.id
+    }
+
+    /// Waits for the other end's answer to what was asked.
+    async fn answer(self) -> Result<(Self, u16), (Why, String)> {
+        let answer = poll_fn(|cx| {
+            let mut state = self.lock();
+            match state.session.answer(self.id) {
+                Answer::Waiting => {
+                    state.waiting.entry(self.id).or_default().reader = Some(cx.waker().clone());
+                    Poll::Pending
+                }
+                answer => Poll::Ready(answer),
+            }
+        });
+        match answer.await {
+            Answer::Accepted(port) => Ok((self, port)),
+            Answer::Refused(why, words) => Err((why, words)),
+            Answer::Reset | Answer::Waiting => {
+                let end = self.link.end().map(|end| end.to_string());
+                Err((Why::Failed, end.unwrap_or_else(|| "the other end cut it off".to_owned())))
+            }
+        }
     }
 
     fn is_cut(&self) -> io::Error {

@@ -176,7 +176,7 @@ impl Guest {
             let words = format!("this key may not listen at {at} (permit-listen)");
             return asked.refuse(Why::NotAllowed, words);
         }
-        let Ok(_permit) = self.listening.try_acquire() else {
+        let Ok(permit) = self.listening.try_acquire() else {
             let words = format!("this session listens at {MAX_LISTENERS} places, which is all");
             return asked.refuse(Why::TooMany, words);
         };
@@ -187,13 +187,16 @@ impl Guest {
         };
         let id = asked.id();
         let channel = asked.accept(port);
+        let closed = CancellationToken::new();
         let mut tasks = JoinSet::new();
         for listener in listeners {
-            tasks.spawn(accept_all(listener, self.link.clone(), id));
+            tasks.spawn(accept_all(listener, self.link.clone(), id, closed.clone()));
         }
         // Nothing is said on it; its end is the end of the listening.
         wait_for_end(channel).await;
-        tasks.shutdown().await;
+        closed.cancel();
+        drop(permit);
+        while tasks.join_next().await.is_some() {}
     }
 }
 
@@ -202,12 +205,17 @@ async fn wait_for_end(mut channel: ChannelStream) {
     while let Ok(1..) = tokio::io::AsyncReadExt::read(&mut channel, &mut piece).await {}
 }
 
-/// Gives the client a channel for everybody who connects here.
-async fn accept_all(at: Listening, link: Link, listen: u32) {
+/// Gives the client a channel for everybody who connects here until it is closed, and then waits for
+/// these to end.
+async fn accept_all(at: Listening, link: Link, listen: u32, closed: CancellationToken) {
     let mut tasks = JoinSet::new();
     loop {
         while tasks.try_join_next().is_some() {}
-        let Some((client, peer)) = accept(&at.listener).await else { continue };
+        let accepted = tokio::select! {
+            () = closed.cancelled() => break,
+            accepted = accept(&at.listener) => accepted,
+        };
+        let Some((client, peer)) = accepted else { continue };
         reset_when_dropped(&client);
         let link = link.clone();
         tasks.spawn(async move {
@@ -216,4 +224,6 @@ async fn accept_all(at: Listening, link: Link, listen: u32) {
             }
         });
     }
+    drop(at);
+    while tasks.join_next().await.is_some() {}
 }

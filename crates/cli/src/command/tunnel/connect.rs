@@ -10,7 +10,7 @@ use eyas::{ConnectError, Endpoint, KeyFingerprint, SecurityParameters, ServerIde
 use eyas_relay::handshake::Destination;
 use eyas_relay::tunnel::keys::{HostName, KnownHosts};
 use eyas_relay::tunnel::session::SessionLimits;
-use eyas_relay::tunnel::{Client, Forwards, Sessions, Tunnel, TunnelError, reach};
+use eyas_relay::tunnel::{Client, Forwards, Probing, Sessions, Tunnel, TunnelError, reach};
 use tokio_util::sync::CancellationToken;
 
 use super::{About, NoticePrinter, files};
@@ -60,7 +60,8 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
         dynamic: flags.dynamic.clone(),
     };
     let way = (setting.target.clone(), setting.policy.clone());
-    let client = Client::new(endpoint, way, forwards, move |notice| printer.print(&notice));
+    let print = move |notice| printer.print(&notice);
+    let client = Client::new(endpoint, way, forwards, Probing::default(), print);
     let client = client.map_err(|error| setting.failure(error))?;
     let _shown = super::show(setting.about(), client.sessions(), printer).await;
     let stop = CancellationToken::new();
