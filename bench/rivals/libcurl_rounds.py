@@ -11,7 +11,7 @@ import sys
 
 import pycurl
 
-from rounds import serve
+from rounds import LIMIT, serve
 
 VERSIONS = {
     "h1": pycurl.CURL_HTTP_VERSION_1_1,
@@ -43,7 +43,7 @@ def main() -> None:
         handle.setopt(pycurl.FORBID_REUSE, 1)
         handle.setopt(pycurl.SSL_SESSIONID_CACHE, 0)
         handle.setopt(pycurl.CONNECTTIMEOUT_MS, 10_000)
-        handle.setopt(pycurl.TIMEOUT_MS, 20_000)
+        handle.setopt(pycurl.TIMEOUT_MS, int(LIMIT * 1000))
         handle.setopt(pycurl.WRITEFUNCTION, lambda data: len(data))
         handle.perform()
         status = handle.getinfo(pycurl.RESPONSE_CODE)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
+
+# No round may take longer, in seconds.
+LIMIT = float(os.environ.get("ROUND_LIMIT", "20"))
 
 
 def serve(

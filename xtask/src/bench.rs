@@ -13,7 +13,7 @@
 //! | `arena` | a network namespace with Caddy in it, and packet filters |
 //! | `programs` | where the programs are, how they are installed and started |
 //! | `versions` | which versions were measured |
-//! | `relay` | `eyas proxy` and `eyas serve --upstream` beside what does the like |
+//! | `relay` | `eyas proxy`, `eyas serve --upstream` and `eyas tunnel` beside what does the like |
 //! | `server` | a program that listens, as long as something is measured |
 //! | `rival` | a client that answers rounds on its standard output |
 //! | `statistics` | median and 95th percentile |

@@ -36,7 +36,7 @@ cargo xtask COMMAND
                         the package for Python beside other clients for it, into docs/benchmarks.md
   bench race [--dry]    instructions per operation of the race engine, into docs/benchmarks.md
   bench relay [--rounds N] [--quick] [--dry]
-                        eyas proxy and serve --upstream beside others, into docs/benchmarks.md
+                        eyas proxy, serve --upstream and tunnel beside others, into docs/benchmarks.md
   bench sctp [--rounds N] [--quick] [--dry]
                         messages through SCTP beside other stacks, into docs/benchmarks.md
   bench sockets [--rounds N] [--quick] [--dry]

@@ -11,13 +11,20 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/quic-go/quic-go/http3"
 )
 
-const limit = 20 * time.Second
+// No round may take longer.
+var limit = func() time.Duration {
+	if seconds, err := strconv.Atoi(os.Getenv("ROUND_LIMIT")); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	return 20 * time.Second
+}()
 
 type transport interface {
 	http.RoundTripper
@@ -31,7 +38,9 @@ func transportFor(mode string, roots *x509.CertPool) (transport, error) {
 	case "h1":
 		protocols := new(http.Protocols)
 		protocols.SetHTTP1(true)
-		return &http.Transport{TLSClientConfig: security, Protocols: protocols}, nil
+		transport := &http.Transport{TLSClientConfig: security, Protocols: protocols}
+		transport.Proxy = http.ProxyFromEnvironment
+		return transport, nil
 	case "h2":
 		protocols := new(http.Protocols)
 		protocols.SetHTTP2(true)

@@ -6,6 +6,7 @@
 //! them, however it ends.
 
 use std::fs;
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -141,13 +142,16 @@ impl Arena {
         output(mount.arg(file).arg("/etc/hosts")).map(|_| ())
     }
 
+    /// Names one more host, with its addresses, where [`name_hosts`](Self::name_hosts) has laid the file.
+    pub(super) fn name_one_more(&self, host: &str, addresses: &[&str]) -> Result<(), String> {
+        let mut hosts =
+            fs::OpenOptions::new().append(true).open("/etc/hosts").map_err(|it| it.to_string())?;
+        let lines: String = addresses.iter().map(|it| format!("{it} {host}\n")).collect();
+        hosts.write_all(lines.as_bytes()).map_err(|error| error.to_string())
+    }
+
     fn filter(&self) -> Result<(), String> {
-        let mut rules = String::from("table inet arena {\nchain incoming {\n");
-        rules.push_str("type filter hook prerouting priority -300;\n");
-        for swallowed in PLACES.iter().filter_map(|place| place.swallowed) {
-            rules.push_str(&format!("{swallowed} drop;\n"));
-        }
-        rules.push_str("}\n}\n");
+        let rules = filter_of(PLACES.iter().filter_map(|place| place.swallowed));
         let file = self.write("filter.nft", &rules)?;
         check(command("nft", &["-f"]).arg(file))
     }
@@ -157,24 +161,8 @@ impl Arena {
         let listen: Vec<String> = PLACES.iter().flat_map(of).collect();
         let page = json!({ "handler": "static_response", "body": "well\n" });
         let listens = SocketAddr::from(([127, 0, 0, 1], WELL.port));
-        self.caddy = Some(self.caddy(caddy, listens, &listen, &page)?);
+        self.caddy = Some(self::caddy(caddy, &self.directory, listens, (&listen, &page))?);
         Ok(())
-    }
-
-    /// Caddy with one answer for everything that it is asked, once it listens there and elsewhere.
-    pub(super) fn caddy(
-        &self,
-        caddy: &Path,
-        listens: SocketAddr,
-        listen: &[String],
-        handler: &Value,
-    ) -> Result<Server, String> {
-        let configuration = configuration(&self.directory, listen, handler).to_string();
-        let file = self.write("caddy.json", &configuration)?;
-        let mut program = command(&caddy.to_string_lossy(), &["run", "--config"]);
-        program.arg(file).env("XDG_DATA_HOME", &self.directory);
-        program.env("XDG_CONFIG_HOME", &self.directory);
-        Server::start("Caddy", &program, listens, &self.directory)
     }
 
     /// Writes a file that belongs to the run.
@@ -193,6 +181,33 @@ impl Drop for Arena {
             eprintln!("{:?} is still there: {error}", self.directory);
         }
     }
+}
+
+/// Caddy with one answer for everything that it is asked, once it listens there and elsewhere. What it
+/// needs is in that directory.
+pub(super) fn caddy(
+    program: &Path,
+    directory: &Path,
+    listens: SocketAddr,
+    (listen, handler): (&[String], &Value),
+) -> Result<Server, String> {
+    let file = directory.join("caddy.json");
+    let configuration = configuration(directory, listen, handler).to_string();
+    fs::write(&file, configuration).map_err(|error| format!("{file:?}: {error}"))?;
+    let mut caddy = command(&program.to_string_lossy(), &["run", "--config"]);
+    caddy.arg(file).env("XDG_DATA_HOME", directory).env("XDG_CONFIG_HOME", directory);
+    Server::start("Caddy", &caddy, listens, directory)
+}
+
+/// Rules of nft that let what these match vanish.
+pub(super) fn filter_of<'a>(swallowed: impl IntoIterator<Item = &'a str>) -> String {
+    let mut rules = String::from("table inet arena {\nchain incoming {\n");
+    rules.push_str("type filter hook prerouting priority -300;\n");
+    for swallowed in swallowed {
+        rules.push_str(&format!("{swallowed} drop;\n"));
+    }
+    rules.push_str("}\n}\n");
+    rules
 }
 
 fn authority(address: &str, port: u16) -> String {

@@ -32,7 +32,8 @@ pub(super) struct Programs {
     reqwest: PathBuf,
     plain: PathBuf,
     noq: PathBuf,
-    go: PathBuf,
+    /// The client in Go.
+    pub(super) go: PathBuf,
 }
 
 impl Programs {
@@ -48,10 +49,15 @@ impl Programs {
             let mut build = build(&manifest, &cache().join("target"));
             check(build.env("RUSTFLAGS", "--cfg reqwest_unstable"))?;
         }
+        programs.install_go()
+    }
+
+    /// The client in Go.
+    pub(super) fn install_go(&self) -> Result<(), String> {
         if works("go", &["version"]) {
             let directory = workspace().join("bench/rivals/go");
             let mut build = command("go", &["build", "-o"]);
-            check(build.arg(&programs.go).arg(".").current_dir(directory))
+            check(build.arg(&self.go).arg(".").current_dir(directory))
         } else {
             println!("go is not installed: its client is left out");
             Ok(())
@@ -125,6 +131,11 @@ impl Programs {
         all.push((NOQ, versions::locked(&lock("noq"), &["noq", "h3", "rustls", "tokio"])?));
         all.push(("Caddy, the server", self.caddy_version()));
         Ok(Versions(all))
+    }
+
+    /// What the interpreter has of libcurl.
+    pub(super) fn libcurl_version(&self) -> Result<String, String> {
+        versions::python(&self.python, LIBCURL)
     }
 
     /// Caddy itself knows its version only where its own release process built it.

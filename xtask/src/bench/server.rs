@@ -23,6 +23,16 @@ impl Server {
         listens: SocketAddr,
         directory: &Path,
     ) -> Result<Self, String> {
+        Self::start_until(name, program, directory, || TcpStream::connect(listens).is_ok())
+    }
+
+    /// The same for a program of which something else says that it listens.
+    pub(super) fn start_until(
+        name: &str,
+        program: &Command,
+        directory: &Path,
+        is_ready: impl Fn() -> bool,
+    ) -> Result<Self, String> {
         let said = directory.join(format!("{name}.log"));
         let log = fs::File::create(&said).map_err(|error| format!("{said:?}: {error}"))?;
         let spawned =
@@ -31,7 +41,7 @@ impl Server {
         let mut server = Self { child };
         let deadline = Instant::now() + READY_WITHIN;
         while Instant::now() < deadline && server.lives() {
-            if TcpStream::connect(listens).is_ok() {
+            if is_ready() {
                 return Ok(server);
             }
             std::thread::sleep(Duration::from_millis(100));

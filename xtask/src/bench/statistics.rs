@@ -28,6 +28,11 @@ impl Rounds {
         (self.times.len() > self.errors.len()).then(|| self.quantile(0.95))
     }
 
+    /// The 99th percentile, on the same condition.
+    pub(super) fn p99(&self) -> Option<f64> {
+        (self.times.len() > self.errors.len()).then(|| self.quantile(0.99))
+    }
+
     /// The smallest time that at least this share of the rounds did not exceed.
     fn quantile(&self, share: f64) -> f64 {
         let mut sorted = self.times.clone();
@@ -50,6 +55,7 @@ mod tests {
         let hundred: Vec<f64> = (1..=100).rev().map(f64::from).collect();
         assert_eq!(rounds(&hundred, 0).median(), Some(50.0));
         assert_eq!(rounds(&hundred, 0).p95(), Some(95.0));
+        assert_eq!(rounds(&hundred, 0).p99(), Some(99.0));
         assert_eq!(rounds(&[3.0], 0).median(), Some(3.0));
         assert_eq!(rounds(&[3.0, 1.0, 2.0], 0).median(), Some(2.0));
         assert_eq!(rounds(&[3.0, 1.0, 2.0], 0).p95(), Some(3.0));

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::super::arena::{Arena, WELL};
+use super::super::arena::{self, Arena, WELL};
 use super::super::cost::processor;
 use super::super::server::Server;
 use super::super::verdict::{Bound, Wish};
@@ -111,7 +111,7 @@ fn start(programs: &Programs, arena: &Arena) -> Result<Vec<Gateway>, String> {
         let at = loopback(7444);
         let handler =
             json!({ "handler": "reverse_proxy", "upstreams": [{ "dial": UPSTREAM.to_string() }] });
-        let server = arena.caddy(program, at, &[at.to_string()], &handler)?;
+        let server = arena::caddy(program, directory, at, (&[at.to_string()], &handler))?;
         all.push(Gateway { name: CADDY, at, has_h3: true, server });
     }
     if let Some(program) = &programs.haproxy {

@@ -1,11 +1,11 @@
 //! What is measured, as far as it is installed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::super::programs::{self as clients, build_ours, our_program};
+use super::super::programs::{self as clients, build_ours, cache, our_program};
 use super::super::versions::{self, Versions};
-use crate::run::{check, command, output};
+use crate::run::{check, command, output, works, workspace};
 
 /// Where the programs are.
 pub(super) struct Programs {
@@ -15,7 +15,16 @@ pub(super) struct Programs {
     pub(super) python: PathBuf,
     pub(super) haproxy: Option<PathBuf>,
     pub(super) microsocks: Option<PathBuf>,
+    go: PathBuf,
+    mptcpize: Option<PathBuf>,
+    pub(super) socat: Option<PathBuf>,
+    pub(super) sshd: Option<PathBuf>,
+    pub(super) wireguard: Option<PathBuf>,
 }
+
+/// WireGuard in userspace, by who made it.
+const WIREGUARD: &str = "golang.zx2c4.com/wireguard";
+const WIREGUARD_VERSION: &str = "v0.0.0-20260522210424-ecfc5a8d5446";
 
 impl Programs {
     /// Builds what is ours.
@@ -25,6 +34,8 @@ impl Programs {
         if let Err(why) = others.install_caddy() {
             println!("Caddy is left out: {why}");
         }
+        install_wireguard()?;
+        others.install_go()?;
         others.install_python()
     }
 
@@ -34,15 +45,47 @@ impl Programs {
         Self {
             caddy: others.caddy.exists().then_some(others.caddy),
             python: others.python,
+            go: others.go,
             eyas: our_program("eyas"),
             haproxy: installed("/usr/sbin/haproxy", "haproxy"),
             microsocks: installed("/usr/bin/microsocks", "microsocks"),
+            mptcpize: installed("/usr/bin/mptcpize", "mptcpize"),
+            socat: installed("/usr/bin/socat", "socat"),
+            sshd: installed("/usr/sbin/sshd", "openssh-server"),
+            wireguard: Some(wireguard()).filter(|program| program.exists()),
         }
     }
 
     /// The command, with such words.
     pub(super) fn eyas(&self, words: &[&str]) -> Command {
         command(&self.eyas.to_string_lossy(), words)
+    }
+
+    /// The words that start a client as [`Rival`](super::super::rival::Rival) wants it, which trusts this
+    /// authority; `None` if it is not installed.
+    pub(super) fn client(&self, name: &str, authority: &Path) -> Option<Vec<PathBuf>> {
+        let script = |name: &str| workspace().join("bench/rivals").join(name);
+        let found = |program: &str| works(program, &["--version"]).then(|| PathBuf::from(program));
+        let mut words = match name {
+            "libcurl" => vec![self.python.clone(), script("libcurl_rounds.py")],
+            "Python" => vec![self.python.clone(), script("urllib_rounds.py")],
+            "Go" => vec![Some(&self.go).filter(|program| program.exists())?.clone()],
+            "Node" => vec![found("node")?, script("https_rounds.mjs")],
+            _ => {
+                let allowed = ["run", "--quiet", "--allow-all"].map(PathBuf::from);
+                let mut words = vec![found("deno")?];
+                words.extend(allowed);
+                words.push(script("https_rounds.mjs"));
+                words
+            }
+        };
+        words.push(authority.to_owned());
+        Some(words)
+    }
+
+    /// What lets programs speak MPTCP, and the proxy at the other end.
+    pub(super) fn mptcp(&self) -> Option<(&Path, &Path)> {
+        Some((self.mptcpize.as_deref()?, self.microsocks.as_deref()?))
     }
 
     /// What is measured.
@@ -55,14 +98,51 @@ impl Programs {
         for (name, there, package) in [
             ("HAProxy", self.haproxy.is_some(), "haproxy"),
             ("microsocks", self.microsocks.is_some(), "microsocks"),
+            ("mptcpize", self.mptcpize.is_some(), "mptcpize"),
+            ("ssh", self.sshd.is_some(), "openssh-server"),
         ] {
             if there {
                 let asked = ["-W", "-f", "${Version} of Debian", package];
                 all.push((name, output(&mut command("dpkg-query", &asked))?));
             }
         }
+        let rivals = clients::Programs::installed();
+        all.push(("libcurl", rivals.libcurl_version()?));
+        for (name, program) in [("Node", "node"), ("Deno", "deno")] {
+            if works(program, &["--version"]) {
+                let said = output(&mut command(program, &["--version"]))?;
+                let first = said.lines().next().unwrap_or_default();
+                all.push((
+                    name,
+                    first.trim_start_matches(['v', 'd', 'e', 'n', 'o', ' ']).to_owned(),
+                ));
+            } else {
+                println!("{name} is left out: it is not installed");
+            }
+        }
+        let python = "import platform; print(platform.python_version())";
+        all.push(("Python", versions::python(&self.python, python)?));
+        if let Some(program) = &self.wireguard {
+            all.push(("WireGuard", versions::modules(program, &[WIREGUARD])?));
+        }
         Ok(Versions(all))
     }
+}
+
+fn wireguard() -> PathBuf {
+    cache().join("bin/wireguard")
+}
+
+fn install_wireguard() -> Result<(), String> {
+    if wireguard().exists() {
+        return Ok(());
+    }
+    if !works("go", &["version"]) {
+        println!("WireGuard is left out: go is not installed");
+        return Ok(());
+    }
+    let mut install = command("go", &["install", &format!("{WIREGUARD}@{WIREGUARD_VERSION}")]);
+    check(install.env("GOBIN", cache().join("bin")))
 }
 
 /// A program of one of Debian's packages.

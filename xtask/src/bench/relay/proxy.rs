@@ -173,7 +173,7 @@ fn carry(figures: &mut Figures, proxy: &Proxy, bytes: u64) {
         let before = spent()?;
         let stream = connect(proxy.way, PORT);
         let seen = stream.and_then(|mut stream| ask(&mut stream, bytes));
-        let seconds = seen.map_err(|error| error.to_string())?.as_secs_f64();
+        let seconds = seen.map_err(|error| error.to_string())?.whole.as_secs_f64();
         Ok::<_, String>((seconds, (spent()? - before) / 1e3))
     };
     let carried = carried();

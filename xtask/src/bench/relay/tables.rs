@@ -27,6 +27,17 @@ impl Figures {
         self.0.entry((who.to_owned(), column)).or_default().add(figure);
     }
 
+    /// Takes what another process tells: on each line who, the column, and the figure or why there is none.
+    pub(super) fn take(&mut self, told: &str, columns: &[&'static str]) {
+        for line in told.lines() {
+            let words: Vec<&str> = line.split('\t').collect();
+            let [who, column, figure] = words[..] else { continue };
+            if let Some(column) = columns.iter().find(|known| **known == column) {
+                self.add(who, column, figure.parse().map_err(|_| figure.to_owned()));
+            }
+        }
+    }
+
     /// All figures of one program in one column.
     pub(super) fn rounds(&self, who: &str, column: &'static str) -> Option<&Rounds> {
         self.0.get(&(who.to_owned(), column))
@@ -83,6 +94,16 @@ mod tests {
         let text = figures.table("way", &["eyas", "HAProxy"], &columns);
         assert!(text.starts_with("| way | ms | KiB |\n| --- | ---: | ---: |\n"), "{text}");
         assert!(text.ends_with("| eyas | 2.0 | – |\n| HAProxy | – | – |\n"), "{text}");
+    }
+
+    #[test]
+    fn what_another_process_tells_is_taken() {
+        let mut figures = Figures::default();
+        let told = "eyas\tms\t1.5\neyas\tms\tit broke\neyas\tms\t2.5\n$ ip link\neyas\tother\t3\n";
+        figures.take(told, &["ms", "KiB"]);
+        let rounds = figures.rounds("eyas", "ms").unwrap();
+        assert_eq!((rounds.times.as_slice(), rounds.errors.len()), (&[1.5, 2.5][..], 1));
+        assert!(figures.rounds("eyas", "KiB").is_none());
     }
 
     #[test]

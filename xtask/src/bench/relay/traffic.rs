@@ -17,7 +17,7 @@ const AT_ONCE: usize = 16;
 /// What is written or read at once.
 const PIECE: usize = 128 << 10;
 /// A client that hears nothing for so long has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How a client gets to the server.
 #[derive(Clone, Copy, Debug)]
@@ -157,21 +157,41 @@ pub(super) fn through_socks(mut stream: TcpStream, host: &str, port: u16) -> io:
     Ok(stream)
 }
 
-/// Asks for so many bytes and reads them; gives the time from the question to the last byte.
-pub(super) fn ask(stream: &mut TcpStream, bytes: u64) -> io::Result<Duration> {
+/// What a client has seen of an answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    /// From the question to the last byte.
+    pub(super) whole: Duration,
+    /// The longest time without a byte, the last one included.
+    pub(super) longest: Duration,
+}
+
+/// Asks for so many bytes and reads them.
+pub(super) fn ask(stream: &mut TcpStream, bytes: u64) -> io::Result<Seen> {
+    ask_until(stream, bytes, || false)
+}
+
+/// The same, given up once that is enough. Of a server that says nothing for long it is an error.
+pub(super) fn ask_until(
+    stream: &mut TcpStream,
+    bytes: u64,
+    is_enough: impl Fn() -> bool,
+) -> io::Result<Seen> {
     let start = Instant::now();
     stream.write_all(&bytes.to_be_bytes())?;
     let mut piece = vec![0; PIECE];
-    let mut left = bytes;
-    while left > 0 {
+    let (mut left, mut last, mut longest) = (bytes, start, Duration::ZERO);
+    while left > 0 && !is_enough() {
         let length = left.min(PIECE as u64) as usize;
         let got = stream.read(&mut piece[..length])?;
         if got == 0 {
             return Err(ErrorKind::UnexpectedEof.into());
         }
-        left -= got as u64;
+        let now = Instant::now();
+        longest = longest.max(now - last);
+        (left, last) = (left - got as u64, now);
     }
-    Ok(start.elapsed())
+    Ok(Seen { whole: last - start, longest })
 }
 
 /// Milliseconds.
@@ -190,8 +210,11 @@ mod tests {
         let at = Way::At(SocketAddr::from(([127, 0, 0, 1], port)));
         let mut stream = connect(at, port).unwrap();
         for bytes in [1, 3 * PIECE as u64 + 7, 1] {
-            ask(&mut stream, bytes).unwrap();
+            let seen = ask(&mut stream, bytes).unwrap();
+            assert!(seen.longest <= seen.whole);
         }
+        let seen = ask_until(&mut stream, u64::MAX, || true).unwrap();
+        assert_eq!(seen.whole, Duration::ZERO);
     }
 
     #[test]

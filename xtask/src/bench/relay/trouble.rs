@@ -1,0 +1,259 @@
+//! Programs whose Happy Eyeballs is their own, on networks where something fails: by themselves, and
+//! through `eyas proxy`.
+//!
+//! The far side is the server's command of `eyas netem run`, the near side its client's: both are this
+//! program.
+
+use std::fs;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+
+use serde_json::json;
+
+use super::super::arena::{self, Arena};
+use super::super::rival::Rival;
+use super::super::server::Server;
+use super::super::verdict::{Bound, Wish};
+use super::lines::{be_ready, tell, wait_for_far};
+use super::programs::Programs;
+use super::proxy::loopback;
+use super::tables::{Column, Figures, wish};
+use crate::run::{check, command, output};
+
+/// The server's name, which the arena's certificate covers, and its addresses (`docs/netem.md`).
+const HOST: &str = "far.bench.test";
+const IPV4: &str = "198.18.1.2";
+const IPV6: &str = "2001:2:0:1::2";
+const PORT: u16 = 443;
+const PROXY_AT: SocketAddr = loopback(7010);
+/// One way, in milliseconds.
+const DELAY: u32 = 10;
+/// Milliseconds. A client that takes longer waits for something, which differs little from round to round.
+const SLOW: f64 = 1000.0;
+/// Seconds after which a client gives up, which has no limit of its own otherwise.
+const LIMIT: &str = "5";
+/// Milliseconds within which the proxy is to succeed with a network that it does not know.
+const FIRST: f64 = 350.0;
+/// How much longer than on a good network it may take when it knows it.
+const SECOND: f64 = 1.1;
+
+/// What is wrong with a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    None,
+    Ipv6Dead,
+    Ipv6Silent,
+    UdpSwallowed,
+}
+
+/// Each with the columns of the first and the second request.
+const FAULTS: [(Fault, &str, &str, &str); 4] = [
+    (Fault::None, "none", "all is well", "again"),
+    (Fault::Ipv6Dead, "ipv6-dead", "IPv6 dead", "again, IPv6 dead"),
+    (Fault::Ipv6Silent, "ipv6-silent", "IPv6 accepts and is silent", "again, IPv6 silent"),
+    (Fault::UdpSwallowed, "udp-swallowed", "UDP swallowed", "again, UDP swallowed"),
+];
+
+/// The clients, by themselves and through the proxy.
+const CLIENTS: [(&str, &str); 5] = [
+    ("libcurl", "libcurl, eyas proxy"),
+    ("Go", "Go, eyas proxy"),
+    ("Node", "Node, eyas proxy"),
+    ("Deno", "Deno, eyas proxy"),
+    ("Python", "Python, eyas proxy"),
+];
+
+/// Lets every client through each fault, so many times.
+pub(super) fn measure(
+    programs: &Programs,
+    arena: &Arena,
+    rounds: usize,
+) -> Result<Figures, String> {
+    let mut figures = Figures::default();
+    if programs.caddy.is_none() {
+        return Ok(figures);
+    }
+    arena.name_one_more(HOST, &[IPV6, IPV4])?;
+    let this = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
+    let (this, directory) = (this.to_string_lossy(), arena.directory().to_string_lossy());
+    let columns = FAULTS.map(|(_, _, first, second)| [first, second]);
+    for (_, word, called, _) in FAULTS {
+        println!("proxy: {called}");
+        let mut run = programs.eyas(&["netem", "run", "--quiet", "--delay"]);
+        run.arg(format!("{DELAY}ms"));
+        let far = format!("exec '{this}' bench relay --far-fault '{directory}' {word}");
+        run.args(["--server", &far, "--"]);
+        run.args([&*this, "bench", "relay", "--near-fault", &*directory, word]);
+        run.arg(rounds.to_string());
+        figures.take(&output(&mut run)?, columns.as_flattened());
+    }
+    Ok(figures)
+}
+
+fn fault(word: &str) -> Result<(Fault, &'static str, &'static str), String> {
+    let found = FAULTS.iter().find(|(_, known, ..)| *known == word);
+    let (fault, _, first, second) = found.ok_or_else(|| format!("no fault is called {word}"))?;
+    Ok((*fault, first, second))
+}
+
+/// The server, with this fault, until it is killed.
+pub(super) fn far(programs: &Programs, directory: &Path, word: &str) -> Result<(), String> {
+    let (fault, ..) = fault(word)?;
+    let mut listen = vec![format!("{IPV4}:{PORT}")];
+    let _silent = if fault == Fault::Ipv6Silent {
+        // Nobody accepts, so the system does, and nobody reads.
+        let listener = TcpListener::bind((IPV6, PORT));
+        Some(listener.map_err(|error| format!("{IPV6}: {error}"))?)
+    } else {
+        listen.push(format!("[{IPV6}]:{PORT}"));
+        None
+    };
+    let dropped = match fault {
+        Fault::Ipv6Dead => Some("meta nfproto ipv6 meta l4proto { tcp, udp } th dport 443"),
+        Fault::UdpSwallowed => Some("udp dport 443"),
+        Fault::None | Fault::Ipv6Silent => None,
+    };
+    if let Some(dropped) = dropped {
+        let file = directory.join("fault.nft");
+        fs::write(&file, arena::filter_of([dropped])).map_err(|error| error.to_string())?;
+        check(command("nft", &["-f"]).arg(file))?;
+    }
+    let caddy = programs.caddy.as_ref().ok_or("there is no Caddy")?;
+    let page = json!({ "handler": "static_response", "body": "well\n" });
+    let at = SocketAddr::new(IPV4.parse().map_err(|_| "an address")?, PORT);
+    let _caddy = arena::caddy(caddy, directory, at, (&listen, &page))?;
+    be_ready(directory)?;
+    loop {
+        thread::park();
+    }
+}
+
+/// The clients on the other side.
+pub(super) fn near(
+    programs: &Programs,
+    directory: &Path,
+    word: &str,
+    rounds: usize,
+) -> Result<(), String> {
+    let (fault, first, second) = fault(word)?;
+    wait_for_far(directory)?;
+    let url = format!("https://{HOST}/");
+    for (alone, through) in CLIENTS {
+        let Some(program) = programs.client(alone, &directory.join("authority.pem")) else {
+            continue;
+        };
+        let mode = if fault == Fault::UdpSwallowed && alone == "libcurl" { "race" } else { "h1" };
+        for (who, is_proxied) in [(alone, false), (through, true)] {
+            for round in 0..rounds {
+                let place = directory.join(format!("{word}-{alone}-{round}"));
+                let _proxy = if is_proxied { Some(fresh_proxy(programs, &place)?) } else { None };
+                let mut rival = Rival::start(alone, client(&program, is_proxied))?;
+                let seen = rival.round(mode, &url);
+                let is_slow = seen.as_ref().map_or(true, |time| *time > SLOW);
+                // A client that has learnt nothing would only take as long again.
+                let failed = seen.as_ref().err().cloned();
+                tell(who, first, seen);
+                tell(who, second, failed.map_or_else(|| rival.round(mode, &url), Err));
+                if is_slow {
+                    break;
+                }
+            }
+        }
+    }
+    // The next fault has a far side of its own.
+    fs::remove_file(directory.join(super::lines::READY)).map_err(|error| error.to_string())
+}
+
+/// A proxy that remembers nothing yet.
+fn fresh_proxy(programs: &Programs, place: &Path) -> Result<Server, String> {
+    fs::create_dir_all(place).map_err(|error| format!("{place:?}: {error}"))?;
+    let mut proxy = programs.eyas(&["proxy", "--listen", &PROXY_AT.to_string()]);
+    Server::start("proxy", proxy.env("XDG_STATE_HOME", place), PROXY_AT, place)
+}
+
+fn client(words: &[PathBuf], is_proxied: bool) -> Command {
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).env_remove("no_proxy").env_remove("NO_PROXY");
+    for name in ["http_proxy", "https_proxy", "all_proxy", "HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"]
+    {
+        command.env_remove(name);
+    }
+    command.env("ROUND_LIMIT", LIMIT);
+    if is_proxied {
+        command.env("https_proxy", format!("http://{PROXY_AT}"));
+    }
+    command
+}
+
+/// Milliseconds of each client.
+pub(super) fn table(figures: &Figures) -> String {
+    let columns =
+        FAULTS.map(|(_, _, first, second)| [first, second].map(|name| Column { name, digits: 0 }));
+    let rows = CLIENTS.iter().flat_map(|(alone, through)| [*alone, *through]);
+    let there =
+        rows.filter(|who| FAULTS.iter().any(|(_, _, it, _)| figures.rounds(who, it).is_some()));
+    figures.table("ms until the answer", &there.collect::<Vec<_>>(), columns.as_flattened())
+}
+
+/// What is wanted of the proxy, of the client that does worst.
+pub(super) fn wishes(figures: &Figures) -> Vec<Wish> {
+    let well = FAULTS[0].3;
+    let mut wishes = Vec::new();
+    for (fault, _, first, second) in FAULTS {
+        if fault == Fault::None {
+            continue;
+        }
+        let there =
+            || CLIENTS.iter().filter(|(_, through)| figures.rounds(through, first).is_some());
+        let worst = |of: &dyn Fn(&str, &str) -> Option<f64>| {
+            let all: Option<Vec<f64>> =
+                there().map(|(alone, through)| of(alone, through)).collect();
+            all?.into_iter().reduce(f64::max)
+        };
+        let slowest = worst(&|_, through| figures.median(through, first));
+        let wanted = format!("proxy, {first}: within {FIRST} ms");
+        wishes.push(wish(&wanted, slowest, Bound::AtMost(FIRST), "ms"));
+        let slowest = worst(&|alone, through| {
+            Some(figures.median(through, second)? / figures.median(alone, well)?)
+        });
+        let wanted = format!("proxy, {second}: at most {SECOND} × no proxy where all is well");
+        wishes.push(wish(&wanted, slowest, Bound::AtMost(SECOND), ""));
+    }
+    wishes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_client_that_does_worst_counts() {
+        let mut figures = Figures::default();
+        for (who, column, figure) in [
+            ("Go", "again", 60.0),
+            ("Go, eyas proxy", "IPv6 dead", 300.0),
+            ("Go, eyas proxy", "again, IPv6 dead", 63.0),
+            ("libcurl", "again", 50.0),
+            ("libcurl, eyas proxy", "IPv6 dead", 400.0),
+            ("libcurl, eyas proxy", "again, IPv6 dead", 51.0),
+        ] {
+            figures.add(who, column, Ok(figure));
+        }
+        let rows: String = wishes(&figures).iter().map(Wish::row).collect();
+        for row in [
+            "| proxy, IPv6 dead: within 350 ms | 400 ms | **no** |",
+            "where all is well | 1.05 | yes |",
+            "| proxy, UDP swallowed: within 350 ms | – | not measured |",
+        ] {
+            assert!(rows.contains(row), "{row} in {rows}");
+        }
+        // A client that never succeeds is none that does well.
+        figures.add("Python, eyas proxy", "IPv6 dead", Err("no".into()));
+        let rows: String = wishes(&figures).iter().map(Wish::row).collect();
+        assert!(rows.contains("| proxy, IPv6 dead: within 350 ms | – | not measured |"), "{rows}");
+        assert_eq!(fault("ipv6-dead").unwrap().0, Fault::Ipv6Dead);
+        assert!(fault("other").is_err());
+    }
+}
