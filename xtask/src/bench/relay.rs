@@ -29,7 +29,7 @@ use crate::run::{command, works};
 use programs::Programs;
 
 /// Rounds, if the caller does not say how many.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 3;
 
 /// Runs the benchmark and writes its tables, in namespaces of its own, which this program enters by
 /// starting itself again.
@@ -104,7 +104,7 @@ impl Amounts {
         let (first_bytes, bytes, connections, open) =
             if options.quick { (20, 64 << 20, 200, 500) } else { (400, 2 << 30, 4000, 10_000) };
         let (carried, keystrokes, looped) =
-            if options.quick { (2 << 20, 20, 64 << 20) } else { (12 << 20, 300, 1 << 30) };
+            if options.quick { (2 << 20, 20, 64 << 20) } else { (12 << 20, 200, 512 << 20) };
         let (requests, seconds) = if options.quick { (1000, 1) } else { (20_000, 2) };
         Self {
             rounds,
