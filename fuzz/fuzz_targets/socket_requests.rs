@@ -517,12 +517,14 @@ fn same_however_cut(bytes: &[u8], cut: usize) {
                 let taken = room.min(piece.len());
                 requests.room().put_slice(&piece[..taken]);
                 piece = &piece[taken..];
-                match requests.call() {
-                    Ok(Some(call)) => {
-                        calls.push((call.request, [call.name, call.control, call.data]));
+                loop {
+                    match requests.call() {
+                        Ok(Some(call)) => {
+                            calls.push((call.request, [call.name, call.control, call.data]));
+                        }
+                        Ok(None) => break,
+                        Err(refusal) => return (calls, Some(refusal)),
                     }
-                    Ok(None) => {}
-                    Err(refusal) => return (calls, Some(refusal)),
                 }
             }
         }

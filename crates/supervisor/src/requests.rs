@@ -1,16 +1,18 @@
 //! Requests of programs, from the bytes of a connection.
 
 use bytes::buf::{BufMut, Limit};
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 
 use crate::local::{Op, REQUEST, Request};
 use crate::service::Call;
 
 /// The most room that is made for what has only been announced.
 const AHEAD: usize = 256 * 1024;
+/// Bytes that are read at once where a header is to come: most requests are no longer, and come with one read.
+const AT_ONCE: usize = 4096;
 
 /// Reads the requests of one connection: bytes in, calls out. What is kept is what has come of one
-/// request, whatever it announces.
+/// request, whatever it announces, and up to [`AT_ONCE`] behind it.
 #[derive(Debug)]
 pub struct Requests {
     key: u64,
@@ -36,13 +38,18 @@ impl Requests {
         Self { key, shows_status, request: None, bytes: BytesMut::new() }
     }
 
-    /// Room for what comes next: never for more than belongs to one request.
+    /// Room for what comes next, once [`Requests::call`] has found nothing more in what has come.
     pub fn room(&mut self) -> Limit<&mut BytesMut> {
-        let missing = self.length() - self.bytes.len();
-        if self.bytes.len() == self.bytes.capacity() {
-            self.bytes.reserve(missing.min(AHEAD));
+        let room = match self.request {
+            None => AT_ONCE,
+            // More than is missing: a read that leaves some of it tells that nothing else is there.
+            Some(_) => self.length() + 1,
+        };
+        let room = room.saturating_sub(self.bytes.len());
+        if self.bytes.capacity() - self.bytes.len() < room.min(AT_ONCE) {
+            self.bytes.reserve(room.min(AHEAD));
         }
-        (&mut self.bytes).limit(missing)
+        (&mut self.bytes).limit(room)
     }
 
     /// The next call, if all of it has come.
@@ -60,8 +67,8 @@ impl Requests {
         if self.bytes.len() < self.length() {
             return Ok(None);
         }
+        let mut bytes = self.body();
         self.request = None;
-        let mut bytes = std::mem::take(&mut self.bytes).freeze();
         let mut part = |length: u32| -> Bytes { bytes.split_to(length as usize) };
         let [name, control, data] = [request.name, request.control, request.data].map(&mut part);
         Ok(Some(Call { request, name, control, data }))
@@ -69,13 +76,27 @@ impl Requests {
 
     /// Reads a header that has come.
     fn header(&mut self) -> Result<Request, Refusal> {
-        let request = Request::parse(&self.bytes).ok_or(Refusal::Version)?;
-        if request.key != self.key && !(request.op == Op::Status && self.shows_status) {
+        let header = self.bytes.get(..REQUEST).and_then(Request::parse).ok_or(Refusal::Version)?;
+        if header.key != self.key && !(header.op == Op::Status && self.shows_status) {
             return Err(Refusal::Key);
         }
-        self.bytes.clear();
-        self.request = Some(request);
-        Ok(request)
+        self.bytes.advance(REQUEST);
+        self.request = Some(header);
+        Ok(header)
+    }
+
+    /// What follows a header, all of which has come.
+    fn body(&mut self) -> Bytes {
+        let length = self.length();
+        if length <= AT_ONCE {
+            // A message may be kept for long, and is not to keep the room for other requests with it.
+            let body = Bytes::copy_from_slice(&self.bytes[..length]);
+            self.bytes.advance(length);
+            return body;
+        }
+        let rest = BytesMut::from(&self.bytes[length..]);
+        self.bytes.truncate(length);
+        std::mem::replace(&mut self.bytes, rest).freeze()
     }
 
     /// Bytes of the piece that is on its way: a header, or what follows it.
@@ -105,17 +126,61 @@ mod tests {
         *bytes = &bytes[taken..];
     }
 
+    /// The calls that these bytes are.
+    fn read(requests: &mut Requests, mut bytes: &[u8]) -> Vec<(Op, Bytes)> {
+        let mut found = Vec::new();
+        while !bytes.is_empty() {
+            hear(requests, &mut bytes);
+            while let Some(call) = requests.call().unwrap() {
+                found.push((call.request.op, call.data));
+            }
+        }
+        found
+    }
+
     #[test]
     fn requests_are_read_one_by_one() {
-        let both = [spoken(KEY, Op::Send, b"hello"), spoken(KEY, Op::Accept, &[])].concat();
-        let (mut requests, mut rest) = (Requests::new(KEY, false), &both[..]);
-        let mut found = Vec::new();
-        while !rest.is_empty() {
-            hear(&mut requests, &mut rest);
-            found.extend(requests.call().unwrap().map(|call| (call.request.op, call.data)));
+        let long = vec![9; AT_ONCE + 1];
+        for message in [&b"hello"[..], &long] {
+            let wanted = [(Op::Send, Bytes::copy_from_slice(message)), (Op::Accept, Bytes::new())];
+            let both = [spoken(KEY, Op::Send, message), spoken(KEY, Op::Accept, &[])].concat();
+            assert_eq!(read(&mut Requests::new(KEY, false), &both), wanted);
+            let mut requests = Requests::new(KEY, false);
+            let found: Vec<_> =
+                both.chunks(7).flat_map(|piece| read(&mut requests, piece)).collect();
+            assert_eq!(found, wanted);
         }
-        let wanted = [(Op::Send, Bytes::from_static(b"hello")), (Op::Accept, Bytes::new())];
-        assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn a_short_request_takes_one_read_and_a_long_one_two() {
+        let mut requests = Requests::new(KEY, false);
+        for (length, reads) in [(0, 1), (1452, 1), (65_536, 2), (64, 1)] {
+            let bytes = spoken(KEY, Op::Send, &vec![1; length]);
+            let (mut rest, mut count) = (&bytes[..], 0);
+            while !rest.is_empty() {
+                assert!(requests.call().unwrap().is_none());
+                // One that is filled may not be the last.
+                assert!(requests.room().remaining_mut() > rest.len() || rest.len() >= AT_ONCE);
+                hear(&mut requests, &mut rest);
+                count += 1;
+            }
+            assert_eq!(requests.call().unwrap().unwrap().data.len(), length);
+            assert_eq!(count, reads, "{length}");
+        }
+    }
+
+    #[test]
+    fn a_message_that_is_kept_keeps_little_else() {
+        let mut requests = Requests::new(KEY, false);
+        let mut kept = Vec::new();
+        for _ in 0..100 {
+            kept.extend(read(&mut requests, &spoken(KEY, Op::Send, &[1; 100])));
+        }
+        assert!(requests.bytes.capacity() <= AT_ONCE, "{}", requests.bytes.capacity());
+        // One that is alone in its memory can be had as that, without a copy.
+        let (_, data) = kept.pop().unwrap();
+        assert!(data.try_into_mut().is_ok_and(|data| data.capacity() == 100));
     }
 
     #[test]
@@ -125,7 +190,7 @@ mod tests {
         let (mut requests, mut rest) = (Requests::new(KEY, false), &header[..]);
         hear(&mut requests, &mut rest);
         assert!(requests.call().unwrap().is_none());
-        assert_eq!(requests.room().remaining_mut(), 8 << 20);
+        assert_eq!(requests.room().remaining_mut(), (8 << 20) + 1);
         assert!(requests.bytes.capacity() <= 2 * AHEAD, "{}", requests.bytes.capacity());
     }
 

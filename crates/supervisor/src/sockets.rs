@@ -4,7 +4,7 @@ mod calls;
 mod strangers;
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -57,9 +57,10 @@ pub struct Sockets {
     calls: Calls,
     wires: Arc<Wires>,
     start: Instant,
-    /// When the stack wants to be asked again.
-    timeout: Option<Duration>,
-    /// Tells who keeps the time that this has changed.
+    /// When who keeps the time asks the stack again: not later than it wants, and often earlier, since
+    /// most of what it waits for comes in time.
+    alarm: Option<Duration>,
+    /// Tells who keeps the time that it is earlier than it was.
     wake: Arc<Notify>,
     strangers: Strangers,
     /// Whether a packet was sent to this host itself that nobody has read yet.
@@ -105,7 +106,7 @@ impl Sockets {
             calls: Calls::new(Stack::new(config, bytes()?, Duration::ZERO)),
             wires: Arc::clone(&wires),
             start: Instant::now(),
-            timeout: None,
+            alarm: None,
             wake: Arc::clone(&wake),
             strangers: Strangers::new(wires.count()),
             spoke_to_itself: false,
@@ -144,6 +145,13 @@ impl Sockets {
 
     fn handle(&mut self, input: Input) {
         self.calls.stack.handle_input(self.now(), input);
+    }
+
+    /// Whether a packet to there comes back to this process: over IP to any address of this host, inside UDP
+    /// to our port alone.
+    fn is_for_itself(&self, remote: SocketAddr) -> bool {
+        self.wires.udp_port().is_none_or(|port| port == remote.port())
+            && self.calls.stack.is_local(remote.ip())
     }
 
     /// Takes in what this host has sent to itself, and says whether there was anything. A kernel has
@@ -199,7 +207,7 @@ impl Service for Sockets {
         loop {
             match self.calls.stack.poll_output(self.now()) {
                 Output::Transmit(transmit) => {
-                    self.spoke_to_itself |= self.calls.stack.is_local(transmit.remote.ip());
+                    self.spoke_to_itself |= self.is_for_itself(transmit.remote);
                     let told = self.wires.send(transmit);
                     told.into_iter().filter_map(input).for_each(|input| self.handle(input));
                 }
@@ -214,8 +222,8 @@ impl Service for Sockets {
                 Output::Timeout(_) if self.hear_itself() => {}
                 Output::Timeout(time) => {
                     self.rounds = 0;
-                    if time != self.timeout {
-                        self.timeout = time;
+                    if time.is_some_and(|time| self.alarm.is_none_or(|alarm| time < alarm)) {
+                        self.alarm = time;
                         self.wake.notify_one();
                     }
                     return None;
@@ -274,7 +282,7 @@ fn input(arrival: Arrival) -> Option<Input> {
 async fn keep_time(wake: Arc<Notify>, supervisor: Weak<Supervisor<Sockets>>) {
     loop {
         let Some(serving) = supervisor.upgrade() else { return };
-        let due = serving.with(|sockets| sockets.timeout.map(|time| sockets.start + time));
+        let due = serving.with(|sockets| sockets.alarm.map(|time| sockets.start + time));
         drop(serving);
         let time = async {
             match due {
@@ -289,6 +297,10 @@ async fn keep_time(wake: Arc<Notify>, supervisor: Weak<Supervisor<Sockets>>) {
             () = wake.notified() => continue,
         }
         let Some(serving) = supervisor.upgrade() else { return };
-        serving.with(|sockets| sockets.handle(Input::Tick));
+        // What the stack wants next is told behind this.
+        serving.with(|sockets| {
+            sockets.alarm = None;
+            sockets.handle(Input::Tick);
+        });
     }
 }

@@ -51,7 +51,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         #[cfg(not(unix))]
         Command::Proxy(_) => Err(Failure::new(Kind::Listen, "there is no proxy on this system")),
         #[cfg(target_os = "linux")]
-        Command::Sctp(flags) => return on_runtime(sctp::run(&flags, &common)),
+        Command::Sctp(flags) => return on_one_thread(sctp::run(&flags, &common)),
         #[cfg(not(target_os = "linux"))]
         Command::Sctp(_) => {
             Err(Failure::new(Kind::Listen, "programs are preloaded on Linux alone"))
@@ -79,7 +79,21 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
 /// Runs a future on a runtime of its own. What still blocks when it is done, such as a read from a
 /// terminal, does not hold the process.
 fn on_runtime<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    let runtime = Builder::new_multi_thread()
+    on(Builder::new_multi_thread(), work)
+}
+
+/// The same on this thread alone: for what has everything behind one lock, and would only wake other threads
+/// to wait for it.
+#[cfg(target_os = "linux")]
+fn on_one_thread<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    on(Builder::new_current_thread(), work)
+}
+
+fn on<T>(
+    mut runtime: Builder,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let runtime = runtime
         .enable_all()
         .build()
         .map_err(|cause| Failure::new(Kind::Connect, format!("cannot start: {cause}")))?;

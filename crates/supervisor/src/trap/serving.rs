@@ -83,25 +83,22 @@ impl Serving {
     /// Answers a call, or gives back what the supervisor is to be asked.
     fn answer_at_once(&self, mut stopped: Stopped) -> Option<(Stopped, Box<Asked>)> {
         let (call, number) = (stopped.thread.call, stopped.call.number);
-        let answered = match plan(&stopped) {
-            Ok(Plan::Ask(asked)) => {
-                // Another thread may close it while this one waits.
-                stopped.socket = None;
-                return Some((stopped, asked));
-            }
+        let plan = plan(&stopped);
+        let copied = match plan {
+            // The program goes on at once, and may close what we still have a copy of.
             Ok(Plan::Copy { close_on_exec }) => {
-                let _copies = self.copies();
-                let answered = self.copy(&stopped, close_on_exec);
-                stopped.socket = None;
-                answered
+                let copies = self.copies();
+                Some((self.copy(&stopped, close_on_exec), copies))
             }
-            answer => {
-                stopped.socket = None;
-                match answer {
-                    Err(Errno(errno)) => self.listener.answer(call, Err(errno)),
-                    Ok(_) => self.listener.pass(call),
-                }
-            }
+            _ => None,
+        };
+        // Before the call is over, or waits: the program, or another thread of it, may close its own then.
+        stopped.socket = None;
+        let answered = match (copied, plan) {
+            (Some((answered, _copies)), _) => answered,
+            (None, Ok(Plan::Ask(asked))) => return Some((stopped, asked)),
+            (None, Err(Errno(errno))) => self.listener.answer(call, Err(errno)),
+            (None, Ok(_)) => self.listener.pass(call),
         };
         if let Err(error) = answered {
             tracing::debug!(%error, call = number, "a call was not answered");
