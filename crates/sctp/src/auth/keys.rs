@@ -2,7 +2,7 @@
 //!
 //! <https://www.rfc-editor.org/rfc/rfc4895#section-6.1>
 
-use alloc::{collections::BTreeMap, vec::Vec};
+use alloc::{vec, vec::Vec};
 use bytes::Bytes;
 use core::cmp::Ordering;
 use core::fmt;
@@ -17,20 +17,22 @@ const MAX_SHARED_KEYS: usize = 32;
 /// The keys that two endpoints share, by identifier. Without any, the key 0 is empty.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SharedKeys {
-    keys: BTreeMap<u16, Bytes>,
+    /// By their identifiers. Mostly it is one, and each association and each socket has a copy: a tree would
+    /// take ten times the memory.
+    keys: Vec<(u16, Bytes)>,
     active: u16,
 }
 
 impl Default for SharedKeys {
     fn default() -> Self {
-        Self { keys: BTreeMap::from([(0, Bytes::new())]), active: 0 }
+        Self { keys: vec![(0, Bytes::new())], active: 0 }
     }
 }
 
 impl fmt::Debug for SharedKeys {
     /// Names the keys, but does not tell them.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ids: Vec<u16> = self.keys.keys().copied().collect();
+        let ids: Vec<u16> = self.keys.iter().map(|(id, _)| *id).collect();
         f.debug_struct("SharedKeys")
             .field("ids", &ids)
             .field("active", &self.active)
@@ -44,10 +46,11 @@ impl SharedKeys {
     /// # Errors
     /// [`Error::Full`] if there are 32 keys already.
     pub fn set(&mut self, id: u16, key: Bytes) -> Result<(), Error> {
-        if self.keys.len() >= MAX_SHARED_KEYS && !self.keys.contains_key(&id) {
-            return Err(Error::Full);
+        match self.place(id) {
+            Ok(at) => self.keys[at].1 = key,
+            Err(_) if self.keys.len() >= MAX_SHARED_KEYS => return Err(Error::Full),
+            Err(at) => self.keys.insert(at, (id, key)),
         }
-        self.keys.insert(id, key);
         Ok(())
     }
 
@@ -56,9 +59,7 @@ impl SharedKeys {
     /// # Errors
     /// If there is no such key.
     pub fn activate(&mut self, id: u16) -> Result<(), Error> {
-        if !self.keys.contains_key(&id) {
-            return Err(Error::NoSuchKey);
-        }
+        self.place(id).map_err(|_| Error::NoSuchKey)?;
         self.active = id;
         Ok(())
     }
@@ -72,7 +73,14 @@ impl SharedKeys {
         if id == self.active {
             return Err(Error::Busy);
         }
-        self.keys.remove(&id).map(drop).ok_or(Error::NoSuchKey)
+        let at = self.place(id).map_err(|_| Error::NoSuchKey)?;
+        self.keys.remove(at);
+        Ok(())
+    }
+
+    /// Where a key is, or where it would be.
+    fn place(&self, id: u16) -> Result<usize, usize> {
+        self.keys.binary_search_by_key(&id, |(one, _)| *one)
     }
 
     /// The identifier of the key to sign with.

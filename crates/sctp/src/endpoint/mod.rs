@@ -69,6 +69,7 @@ pub use crate::path::PathState;
 pub use crate::send::{AssociationQueueInfo, QueueInfo};
 pub use association_mut::AssociationMut;
 pub use status::{Agreed, AssociationState, PathStatus, Status};
+pub use train::PacketMemory;
 
 /// The first of the ports that are drawn for associations without one of their own
 /// (RFC 6335 §6).
@@ -248,6 +249,13 @@ impl Endpoint {
             }
         }
         self.drop_slot(slot);
+    }
+
+    /// Exchanges the memory that packets are written into for another. Who asks many endpoints in turn, each
+    /// with few packets, gives each the same memory first, and takes it back: else every one keeps some. What is
+    /// half done stays with the endpoint.
+    pub fn swap_packet_memory(&mut self, memory: &mut PacketMemory) {
+        self.train.swap_memory(memory);
     }
 
     /// An association at this moment (`SCTP_STATUS`), while there is one.

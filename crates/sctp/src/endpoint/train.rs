@@ -3,6 +3,7 @@
 
 use alloc::collections::VecDeque;
 use bytes::BytesMut;
+use core::mem;
 use core::net::{IpAddr, SocketAddr};
 
 use super::packet_buffer::{PacketBuffer, Trainload};
@@ -28,6 +29,26 @@ pub(crate) struct Route {
     pub(crate) remote: SocketAddr,
     pub(crate) ecn: Ecn,
     pub(crate) fragmentation: Fragmentation,
+}
+
+/// Memory that packets are written into.
+///
+/// An endpoint keeps some, up to 4 MiB, once it has sent. Who has many endpoints gives all of them the same, by
+/// [`Endpoint::swap_packet_memory`](super::Endpoint::swap_packet_memory).
+#[derive(Debug, Default)]
+pub struct PacketMemory {
+    /// What is left of the piece used last. Nothing is in it.
+    room: BytesMut,
+    /// See [`Train::pieces`].
+    pieces: VecDeque<BytesMut>,
+}
+
+impl PacketMemory {
+    /// Bytes that can be written before there has to be more.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.room.capacity()
+    }
 }
 
 /// The packets written and not yet given out.
@@ -89,6 +110,18 @@ impl Train {
             }
         }
         Some(self.buffer.take(self.buffer.len(), route, size))
+    }
+
+    /// Exchanges the memory that packets are written into. What is written and not given out stays.
+    pub(crate) fn swap_memory(&mut self, memory: &mut PacketMemory) {
+        let PacketBuffer::Wire(buffer) = &mut self.buffer else { return };
+        // Of one that is empty as well, but that would make it a part of something.
+        let carried = if buffer.is_empty() { BytesMut::new() } else { buffer.split() };
+        mem::swap(buffer, &mut memory.room);
+        mem::swap(&mut self.pieces, &mut memory.pieces);
+        if !carried.is_empty() {
+            buffer.extend_from_slice(&carried);
+        }
     }
 
     /// Whether [`Self::gather`] last found that there is no further packet for now.
@@ -211,6 +244,35 @@ mod tests {
             let at = packets.as_ptr();
             let known = places.range(..=at).next_back().expect("memory of before");
             assert!(at as usize - *known as usize <= CHUNK);
+        }
+    }
+
+    #[test]
+    fn trains_share_memory_and_keep_what_they_carry() {
+        let mut memory = PacketMemory::default();
+        let mut all = [Train::new(PacketForm::Wire), Train::new(PacketForm::Wire)];
+        // The second packet of each is too large for its first train.
+        let mut left: Vec<_> = (0..2).map(|_| [60, 100, 100].into_iter()).collect();
+        let mut found = Vec::new();
+        for turn in [0, 1, 0, 1, 0] {
+            let train = &mut all[turn];
+            train.swap_memory(&mut memory);
+            let made = train.gather(|buffer| {
+                let size = left[turn].next()?;
+                write(buffer, size);
+                Some(route(turn as u16))
+            });
+            train.swap_memory(&mut memory);
+            if let Some(Trainload::Wire(made)) = made {
+                found.push((made.remote.port(), made.contents.len()));
+            }
+        }
+        assert_eq!(found, [(0, 60), (1, 60), (0, 200), (1, 200)]);
+        assert!(memory.room() >= CHUNK - 2 * 360, "one piece does for both");
+        assert_eq!(memory.pieces.len(), 1);
+        for train in all {
+            let PacketBuffer::Wire(buffer) = train.buffer else { panic!("no bytes") };
+            assert!(train.pieces.is_empty() && buffer.capacity() < 1000);
         }
     }
 

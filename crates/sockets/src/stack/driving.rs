@@ -6,7 +6,7 @@ use core::time::Duration;
 use eyas_sctp::io::{Input as EndpointInput, Output as EndpointOutput, Received, Transmit};
 
 use super::Stack;
-use super::port::PortKey;
+use super::port::{PortKey, lending};
 use super::socket::Socket;
 use crate::io::{Input, Output};
 
@@ -154,7 +154,11 @@ impl Stack {
             self.dirty.pop_front();
             return None;
         };
-        match port.endpoint.poll_output(self.now) {
+        let now = self.now;
+        let output = lending(&mut self.packet_memory, &mut port.endpoint, |endpoint| {
+            endpoint.poll_output(now)
+        });
+        match output {
             EndpointOutput::Transmit(mut transmit) => {
                 if transmit.local.is_none() {
                     transmit.local = nearest(&port.addresses, transmit.remote.ip());

@@ -38,7 +38,7 @@ use core::net::IpAddr;
 use core::time::Duration;
 
 use eyas_sctp::config::AssociationConfig;
-use eyas_sctp::endpoint::{Endpoint, Status};
+use eyas_sctp::endpoint::{Endpoint, PacketMemory, Status};
 
 use crate::abi::Errno;
 use crate::abi::number::socket::{AF_INET, AF_INET6, IPPROTO_SCTP, SOCK_SEQPACKET, SOCK_STREAM};
@@ -75,6 +75,8 @@ pub struct Stack {
     numbers: BTreeMap<u16, Vec<PortKey>>,
     /// Answers packets for ports that nobody has.
     strangers: Endpoint,
+    /// What the packets of all ports are written into.
+    packet_memory: PacketMemory,
     timers: BTreeSet<(Duration, PortKey)>,
     /// Ports that may have something to give out.
     dirty: VecDeque<PortKey>,
@@ -110,6 +112,7 @@ impl Stack {
             ports: BTreeMap::new(),
             numbers: BTreeMap::new(),
             strangers,
+            packet_memory: PacketMemory::default(),
             timers: BTreeSet::new(),
             dirty: VecDeque::new(),
             touched: BTreeSet::new(),

@@ -6,7 +6,7 @@ use core::net::IpAddr;
 use core::time::Duration;
 
 use eyas_sctp::config::EndpointConfig;
-use eyas_sctp::endpoint::Endpoint;
+use eyas_sctp::endpoint::{Endpoint, PacketMemory};
 use eyas_sctp::identifier::AssociationId;
 use eyas_sctp::io::Input as EndpointInput;
 
@@ -71,6 +71,19 @@ fn is_of(domain: Domain, v6_only: bool, address: IpAddr) -> bool {
         Domain::Inet => address.is_ipv4(),
         Domain::Inet6 => address.is_ipv6() || !v6_only,
     }
+}
+
+/// Does something with an endpoint that may write packets. All are written into the same memory: an endpoint
+/// that sends little would keep as much of its own as one that sends much.
+pub(super) fn lending<T>(
+    memory: &mut PacketMemory,
+    endpoint: &mut Endpoint,
+    act: impl FnOnce(&mut Endpoint) -> T,
+) -> T {
+    endpoint.swap_packet_memory(memory);
+    let outcome = act(endpoint);
+    endpoint.swap_packet_memory(memory);
+    outcome
 }
 
 impl Stack {
@@ -183,8 +196,8 @@ impl Stack {
         act: impl FnOnce(&mut Endpoint, Duration) -> T,
     ) -> Option<T> {
         let now = self.now;
-        let port = self.ports.get_mut(&key)?;
-        let outcome = act(&mut port.endpoint, now);
+        let endpoint = &mut self.ports.get_mut(&key)?.endpoint;
+        let outcome = lending(&mut self.packet_memory, endpoint, |endpoint| act(endpoint, now));
         self.touch_port(key);
         Some(outcome)
     }
@@ -223,5 +236,40 @@ impl Stack {
             port.endpoint.accept_with(config);
         }
         port.endpoint.listen(number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::abi::Name;
+    use crate::abi::number::socket;
+    use crate::{Output, StackConfig};
+
+    #[test]
+    fn ports_share_the_memory_for_packets() {
+        let addresses = alloc::vec!["192.0.2.1".parse().unwrap()];
+        let config = StackConfig { addresses, ..StackConfig::default() };
+        let mut stack = Stack::new(config, [7; 32], Duration::ZERO);
+        let peer = Name::new("192.0.2.2:5000".parse().unwrap());
+        for _ in 0..100 {
+            let made = stack.socket(socket::AF_INET, socket::SOCK_STREAM, 132).unwrap();
+            stack.connect(Duration::ZERO, made, peer.as_bytes()).unwrap();
+        }
+        let mut packets = 0;
+        loop {
+            match stack.poll_output(Duration::ZERO) {
+                Output::Transmit(_) => packets += 1,
+                Output::Timeout(_) => break,
+                _ => {}
+            }
+        }
+        assert_eq!((packets, stack.ports.len()), (100, 100));
+        assert!(stack.packet_memory.room() > 0);
+        for port in stack.ports.values_mut() {
+            let mut own = PacketMemory::default();
+            port.endpoint.swap_packet_memory(&mut own);
+            assert_eq!(own.room(), 0);
+        }
     }
 }
