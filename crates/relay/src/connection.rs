@@ -51,7 +51,7 @@ pub(crate) async fn serve(shared: Arc<Shared>, tcp: TcpStream, client: SocketAdd
 async fn secured(shared: &Shared, tcp: TcpStream) -> Result<Client, Ending> {
     let Some(acceptor) = &shared.acceptor else { return Ok(Client::Plain(tcp)) };
     let accepted = tokio::select! {
-        accepted = timeout(shared.limits.handshake_time, acceptor.accept(tcp)) => accepted,
+        accepted = timeout(shared.limits.handshake_time, Box::pin(acceptor.accept(tcp))) => accepted,
         () = shared.drain.cancelled() => return Err(Ending::Stopped),
     };
     match accepted {
@@ -141,9 +141,14 @@ impl Life {
         self.destination = request.destination().cloned();
         let ended = match request.clone() {
             Request::Connect(to) => self.converse(shared, &mut tcp, &to, handshake).await,
-            Request::Associate { port } => self.associate(shared, &mut tcp, port, handshake).await,
+            // Boxed, as is what comes before a connection is carried: one that is open holds room for it otherwise.
+            Request::Associate { port } => {
+                Box::pin(self.associate(shared, &mut tcp, port, handshake)).await
+            }
             Request::Forward { destination, head, body } => {
-                self.forward(shared, &mut tcp, &destination, (head, body, handshake)).await
+                let forwarded =
+                    self.forward(shared, &mut tcp, &destination, (head, body, handshake));
+                Box::pin(forwarded).await
             }
         };
         match ended {
@@ -164,7 +169,7 @@ impl Life {
     ) -> Result<Ending, Ending> {
         let rest = handshake.rest();
         let reached = tokio::select! {
-            reached = self.reach(shared, destination) => reached,
+            reached = Box::pin(self.reach(shared, destination)) => reached,
             () = left(tcp.tcp(), rest.is_empty()) => return Err(Ending::Left),
         };
         let race = match reached {
@@ -198,7 +203,7 @@ impl Life {
         race: RaceUp<'_>,
         rest: Bytes,
     ) -> Result<Ending, Ending> {
-        let connected = race.conversation(tcp, rest).await?;
+        let connected = Box::pin(race.conversation(tcp, rest)).await?;
         let Connected { mut stream, won_by, unsaid, said } = connected;
         self.take_note(&stream, won_by);
         self.passed.sent = said;
@@ -350,7 +355,7 @@ async fn refuse(tcp: &mut Client, say: Bytes, why: Refusal) -> Ending {
 async fn take_leave(tcp: &mut Client) -> std::io::Result<()> {
     const MOST: usize = 256 * 1024;
     tcp.shutdown().await?;
-    let (mut scratch, mut read) = ([0; READ], 0);
+    let (mut scratch, mut read) = (vec![0; READ], 0);
     while read < MOST {
         match tcp.read(&mut scratch).await? {
             0 => return Ok(()),
@@ -372,5 +377,20 @@ async fn broke(tcp: &TcpStream) {
 pub(crate) fn cut_if_broken(tcp: &TcpStream, ending: &Ending) {
     if matches!(ending, Ending::Unanswered(_) | Ending::Destination(_) | Ending::Idle) {
         let _ = SockRef::from(tcp).set_linger(Some(Duration::ZERO));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size<A, B, C, D, F>(_: impl Fn(A, B, C, D) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn the_task_of_a_connection_has_no_room_for_what_comes_before_it_is_carried() {
+        let bytes = size(serve);
+        assert!(bytes <= 3 * 1024, "{bytes}");
     }
 }
