@@ -181,7 +181,9 @@ impl Kind {
             Self::Read => "A local file that was to be read could not be.",
             Self::Timeout => "Nothing answered, or --connect-timeout or --max-time passed.",
             Self::Tls => "The TLS handshake failed: alert, version, no common ALPN.",
-            Self::Listen => "The server cannot listen on the address.",
+            Self::Listen => {
+                "The server cannot listen on the address, or the interface of a tunnel cannot be made."
+            }
             Self::Redirect => "More redirects than --max-redirs allows, or a redirect to nowhere.",
             Self::Protocol => {
                 "The server broke HTTP, answered what was not asked, or reset the connection in mid-response."

@@ -40,6 +40,7 @@ pub mod client_hello;
 mod connect;
 mod connection;
 mod copy;
+mod device;
 mod far;
 pub mod gateway;
 pub mod handshake;

@@ -40,14 +40,14 @@ OTHER = 7
 class Ends:
     """Two ends of a tunnel in the namespaces of the lines, and a file at the client."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, name: str = "lines") -> None:
         self.world = world
         try:
             # The second line comes later.
             self.lines = Lines(RATES, without_addresses=(1,))
         except NoNamespaces as missing:
             raise Skip(str(missing)) from missing
-        self.directory = world.file("lines")
+        self.directory = world.file(name)
         self.directory.mkdir()
         self.bytes = os.urandom(AMOUNT)
         (self.directory / "file").write_bytes(self.bytes)
@@ -82,27 +82,32 @@ class Ends:
             time.sleep(0.2)
         return wanted(active), str(active)
 
-    def serve(self) -> None:
-        """The server, and what is served at the client."""
+    def serve(self, *flags: str, options: str = "") -> None:
+        """The server, and what the client's key may there."""
         key = subprocess.run(self.eyas("keygen", "--key", str(self.directory / "key.pem")),
                              capture_output=True, text=True, check=True).stdout
-        (self.directory / "authorized_keys").write_text(key)
+        (self.directory / "authorized_keys").write_text(f"{options} {key}")
         server = self.start(self.lines.there, "server", self.eyas(
             "serve", "--listen", f"0.0.0.0:{PORT}", "--key", str(self.directory / "host.pem"), "--multipath",
-            "--authorized-keys", str(self.directory / "authorized_keys")))
+            "--authorized-keys", str(self.directory / "authorized_keys"), *flags))
         server.wait_until(lambda: "listening on" in server.said())
+
+    def serve_web(self) -> None:
+        """What is served at the client."""
         web = self.start(self.lines.here, "web", [
             sys.executable, "-u", "-m", "http.server", "--bind", "127.0.0.1", str(WEB),
             "--directory", str(self.directory)])
         web.wait_until(lambda: "Serving HTTP" in web.said())
 
+    def client(self, to: str, *flags: str) -> Peer:
+        return self.start(self.lines.here, "client", self.eyas(
+            f"{to}{self.lines.all[0].address(2)}:{PORT}", "--memory", "none", "--multipath",
+            "--key", str(self.directory / "key.pem"), "--known-hosts", str(self.directory / "known_hosts"), *flags))
+
     def connect(self, to: str, there: int) -> Peer:
         """The client, which has the server listen."""
-        client = self.start(self.lines.here, "client", self.eyas(
-            f"{to}{self.lines.all[0].address(2)}:{PORT}", "--memory", "none", "--multipath",
-            "--key", str(self.directory / "key.pem"), "--known-hosts", str(self.directory / "known_hosts"),
-            "-R", f"{there}:127.0.0.1:{WEB}",
-            *(word for port, here in HERE.items() for word in ("-L", f"{here}:127.0.0.1:{port}"))))
+        client = self.client(to, "-R", f"{there}:127.0.0.1:{WEB}",
+                             *(word for port, here in HERE.items() for word in ("-L", f"{here}:127.0.0.1:{port}")))
         client.wait_until(lambda: "leads to" in client.said())
         return client
 
@@ -131,6 +136,7 @@ def case_tunnel_lines(world: World) -> None:
     ends = Ends(world)
     try:
         ends.serve()
+        ends.serve_web()
         both(ends, world)
         blocked(ends, world.report.check)
     finally:

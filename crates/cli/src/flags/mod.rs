@@ -56,7 +56,9 @@ pub(crate) use sctp::{
 pub(crate) use slip::nearest;
 pub(crate) use tunnel::TunnelFlags;
 #[cfg(unix)]
-pub(crate) use tunnel::{TunnelAction, TunnelKeyFlags, TunnelServeFlags, TunnelStatusFlags};
+pub(crate) use tunnel::{
+    TunFlags, TunnelAction, TunnelKeyFlags, TunnelServeFlags, TunnelStatusFlags,
+};
 pub(crate) use values::{Addresses, ConnectTo, DnsServer};
 
 /// Connect over the best transport that the network really lets through.

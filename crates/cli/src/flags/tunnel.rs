@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use eyas::KeyFingerprint;
 use eyas_relay::handshake::Destination;
 use eyas_relay::tunnel::forward::{self, Forward, Place};
+use ipnet::IpNet;
 
 use super::paths::PathFlags;
 use super::reach::ReachFlags;
@@ -23,6 +24,8 @@ Examples:
   eyas tunnel gate.example -R 2222:localhost:22
                                            this host's ssh, from over there
   eyas tunnel sctp+tcp://gate.example --multipath -D 1080
+  eyas tunnel gate.example --tun eyas0 --tun-address 10.9.0.2/24,fd00:9::2/64
+                                           packets of any protocol, as root
   ssh -o ProxyCommand='eyas tunnel gate.example --stdio localhost:22' ada@gate
 
 All connections share one session over SCTP, QUIC or TCP, whichever gets through
@@ -33,11 +36,14 @@ pub(super) const SERVE_EXAMPLES: &str = "\
 Examples:
   eyas tunnel serve                        on port 4433 of every address
   eyas tunnel serve --listen 192.0.2.1:443 --authorized-keys keys.txt
+  eyas tunnel serve --tun eyas0 --tun-address 10.9.0.1/24,fd00:9::1/64
 
 A line of authorized_keys is a key as 'eyas tunnel keygen' prints it, after what
 it may do: permit-open=\"HOST:PORT\" and permit-listen=\"[ADDR:]PORT\", each
 as often as wanted, or none. Without them a key may connect anywhere and listen
-on loopback. The file is read anew for each connection.";
+on loopback. permit-tun=\"ADDRESS\" or a network says from where a key may send
+packets by --tun, and which it gets; without it there are none. The file is read
+anew for each connection.";
 
 pub(super) const KEYGEN_EXAMPLES: &str = "\
 Examples:
@@ -71,8 +77,10 @@ pub(crate) struct TunnelFlags {
     pub(crate) dynamic: Vec<Place>,
     /// Connect standard input and output to HOST:PORT as the server reaches it
     #[arg(long, value_name = "HOST:PORT", value_parser = forward::destination,
-          conflicts_with_all = ["local", "remote", "dynamic"])]
+          conflicts_with_all = ["local", "remote", "dynamic", "tun"])]
     pub(crate) stdio: Option<Destination>,
+    #[command(flatten)]
+    pub(crate) tun: TunFlags,
     /// Accept the server only with this key, whatever the file of known hosts says
     #[arg(long, value_name = "SHA256:...", help_heading = "Security")]
     pub(crate) host_key: Option<KeyFingerprint>,
@@ -126,6 +134,36 @@ pub(crate) struct TunnelKeyFlags {
     pub(crate) key: Option<PathBuf>,
 }
 
+/// An interface whose packets go through the tunnel.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TunFlags {
+    /// Make this interface, and exchange packets of IP with that of the other end; needs root
+    #[arg(long, value_name = "NAME", requires = "tun_address", help_heading = "Interface")]
+    pub(crate) tun: Option<String>,
+    /// What the interface has, each address with the size of its network
+    #[arg(
+        long,
+        value_name = "ADDRESS/BITS",
+        value_delimiter = ',',
+        requires = "tun",
+        help_heading = "Interface"
+    )]
+    pub(crate) tun_address: Vec<IpNet>,
+    /// What else is reached by the interface, and may send from there
+    #[arg(
+        long,
+        value_name = "NETWORK/BITS",
+        value_delimiter = ',',
+        requires = "tun",
+        help_heading = "Interface"
+    )]
+    pub(crate) tun_route: Vec<IpNet>,
+    /// The longest packet that is sent by it, in bytes
+    #[arg(long, value_name = "BYTES", requires = "tun", default_value_t = 1280,
+          value_parser = clap::value_parser!(u16).range(576..), help_heading = "Interface")]
+    pub(crate) tun_mtu: u16,
+}
+
 /// Flags of `eyas tunnel serve`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TunnelServeFlags {
@@ -137,6 +175,8 @@ pub(crate) struct TunnelServeFlags {
     /// [default: authorized_keys below ~/.config/eyas/tunnel]
     #[arg(long, value_name = "FILE", help_heading = "Security")]
     pub(crate) authorized_keys: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) tun: TunFlags,
     #[command(flatten)]
     pub(crate) key: TunnelKeyFlags,
     /// UDP port for SCTP inside UDP; without this flag SCTP is left out where the usual port is taken

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use eyas_relay::tunnel::frame::Purpose;
+use eyas_relay::tunnel::packets::PacketCounts;
 use eyas_relay::tunnel::session::ChannelReading;
 use eyas_relay::tunnel::{PathReading, SessionReading};
 use serde::{Deserialize, Serialize};
@@ -53,12 +54,38 @@ pub(crate) struct TunnelSessionShape {
     pub(crate) received: u64,
     /// Streams of the transport in use.
     pub(crate) streams: usize,
+    /// Packets of an interface, if both ends have one.
+    #[serde(default)]
+    pub(crate) packets: Option<PacketsShape>,
     /// The lines.
     pub(crate) paths: Vec<TunnelPathShape>,
     /// How many channels there are.
     pub(crate) channels: usize,
     /// Those of them that have carried most.
     pub(crate) busiest: Vec<ChannelShape>,
+}
+
+/// Packets of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+pub(crate) struct PacketsShape {
+    /// Packets that were sent.
+    pub(crate) sent: u64,
+    /// Their bytes.
+    pub(crate) sent_bytes: u64,
+    /// Packets that have come.
+    pub(crate) received: u64,
+    /// Their bytes.
+    pub(crate) received_bytes: u64,
+    /// Packets that waited for too long.
+    pub(crate) late: u64,
+    /// Packets that were too many to wait.
+    pub(crate) overflow: u64,
+    /// Packets that came with a source that is not the other end's.
+    pub(crate) forged: u64,
+    /// What came and is no packet.
+    pub(crate) malformed: u64,
+    /// Packets that came and that the interface did not take.
+    pub(crate) refused: u64,
 }
 
 /// A path. What is counted is what this end sends.
@@ -91,9 +118,9 @@ pub(crate) struct ChannelShape {
     pub(crate) id: u32,
     /// The stream that it is on.
     pub(crate) stream: u16,
-    /// `connect`, `listen` or `accepted`.
+    /// `connect`, `listen`, `accepted` or `packets`.
     pub(crate) kind: String,
-    /// Where it leads, where is listened, or who has connected.
+    /// Where it leads, where is listened, who has connected, or what a client's interface has.
     pub(crate) place: String,
     /// Whether this end has opened it.
     pub(crate) own: bool,
@@ -119,9 +146,26 @@ impl From<&SessionReading> for TunnelSessionShape {
             sent: session.traffic.sent,
             received: session.traffic.received,
             streams: session.streams,
+            packets: session.packets.as_ref().map(PacketsShape::from),
             paths: session.paths.iter().map(TunnelPathShape::from).collect(),
             channels: session.channels,
             busiest: session.busiest.iter().map(ChannelShape::from).collect(),
+        }
+    }
+}
+
+impl From<&PacketCounts> for PacketsShape {
+    fn from(counts: &PacketCounts) -> Self {
+        Self {
+            sent: counts.sent,
+            sent_bytes: counts.sent_bytes,
+            received: counts.received,
+            received_bytes: counts.received_bytes,
+            late: counts.late,
+            overflow: counts.overflow,
+            forged: counts.forged,
+            malformed: counts.malformed,
+            refused: counts.refused,
         }
     }
 }
@@ -148,6 +192,10 @@ impl From<&ChannelReading> for ChannelShape {
             Purpose::Connect(to) => ("connect", to.to_string()),
             Purpose::Listen { bind, port } => ("listen", format!("{bind}:{port}")),
             Purpose::Accepted { peer, .. } => ("accepted", peer.to_string()),
+            Purpose::Packets { addresses } => {
+                let addresses: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+                ("packets", addresses.join(" and "))
+            }
         };
         Self {
             id: channel.id,

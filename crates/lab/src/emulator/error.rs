@@ -30,6 +30,25 @@ pub enum EmulatorError {
         /// What the kernel says.
         cause: io::Error,
     },
+    /// An interface cannot be called so.
+    #[error("{0:?} is no name for an interface: up to 15 letters, digits, '-', '_' and '.'")]
+    NoName(String),
+    /// There is an interface of this name.
+    #[error(
+        "there is an interface {0} already; name another one, or remove it (ip link delete {0})"
+    )]
+    Taken(String),
+    /// This user may not make interfaces.
+    #[error(
+        "cannot make the interface {name}: {cause}; it takes root, or CAP_NET_ADMIN and, in a container, \
+         the device /dev/net/tun"
+    )]
+    NoInterfaces {
+        /// The interface that was to be made.
+        name: String,
+        /// What the kernel says.
+        cause: io::Error,
+    },
     /// A program that the set-up needs cannot be run.
     #[error("cannot run {program}: {cause}; it comes with {package}")]
     Program {

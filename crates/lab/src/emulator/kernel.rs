@@ -23,10 +23,12 @@ const SET_OFFLOAD: Opcode = opcode::write::<u32>(b'T', 208);
 const TUN_PLAIN: u16 = 0x0001 | 0x1000;
 /// `IFF_VNET_HDR`: with a header of virtio before each.
 const TUN_HEADER: u16 = 0x4000;
+/// `IFF_TUN_EXCL`: there must be no interface of this name yet.
+const TUN_NEW: u16 = 0x8000;
 /// `IFF_NAPI`: the kernel works off what is written as it does the packets of a network card.
 const TUN_NAPI: u16 = 0x0010;
 /// The longest name of an interface (`IFNAMSIZ`, without the zero at its end).
-const LONGEST_NAME: usize = 15;
+pub const LONGEST_NAME: usize = 15;
 
 /// `struct ifreq`: a name, and a union of which the flags are used here.
 #[repr(C)]
@@ -77,11 +79,12 @@ pub(super) fn open_tun(name: &str, kind: TunKind) -> io::Result<OwnedFd> {
         .write(true)
         .custom_flags(OFlags::NONBLOCK.bits() as i32)
         .open("/dev/net/tun")?;
-    let flags = match kind {
-        TunKind::Plain => TUN_PLAIN,
-        TunKind::Uncut => TUN_PLAIN | TUN_HEADER,
-        TunKind::UncutThreaded => TUN_PLAIN | TUN_HEADER | TUN_NAPI,
+    let more = match kind {
+        TunKind::Plain => 0,
+        TunKind::Uncut => TUN_HEADER,
+        TunKind::UncutThreaded => TUN_HEADER | TUN_NAPI,
     };
+    let flags = TUN_PLAIN | TUN_NEW | more;
     let mut request = InterfaceRequest { name: [0; LONGEST_NAME + 1], flags, rest: [0; 22] };
     let bytes = name.as_bytes();
     let fits = request.name.get_mut(..bytes.len()).filter(|_| bytes.len() <= LONGEST_NAME);

@@ -18,6 +18,7 @@
 //! what still runs inside then is killed.
 //!
 //! An [`Enclosure`] is one such namespace without an emulated network: its packets are for this process.
+//! An [`InterfaceSetup`] makes an interface of this host whose packets are, too.
 //!
 //! It takes root, or a user namespace in which one is root ([`become_root`] makes one), and the
 //! programs `ip` and `sh`.
@@ -71,6 +72,7 @@ mod error;
 mod frame;
 mod guard;
 mod host;
+mod interface;
 mod kernel;
 mod link_spec;
 mod middlebox;
@@ -97,6 +99,7 @@ pub use eyas_netem::link::{
 pub use eyas_netem::middlebox::ByProtocol;
 pub use eyas_netem::world::Direction;
 pub use host::Host;
+pub use interface::{InterfaceSetup, MAX_NAME};
 pub use link_spec::{LinkSpec, NotALink};
 pub use middlebox::MiddleboxConfig;
 pub use namespace::{Inside, Namespace};

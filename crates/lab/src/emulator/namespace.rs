@@ -1,6 +1,7 @@
 //! The network namespace of a host: made, entered, begun in.
 
 use std::ffi::OsStr;
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::marker::PhantomData;
@@ -169,13 +170,19 @@ fn interfaces(
 /// Sets an interface up so that nobody talks on it but who is asked to, and packets to one address may
 /// come by the interface of another.
 pub(super) fn keep_quiet(name: &str) {
-    let set = |family: &str, key: &str, value: &str| {
-        // Without IPv6 in the kernel there is nothing to set.
-        let _ = fs::write(format!("/proc/sys/net/{family}/conf/{name}/{key}"), value);
-    };
-    set("ipv4", "rp_filter", "0");
-    set("ipv6", "addr_gen_mode", "1");
-    set("ipv6", "router_solicitations", "0");
+    set(name, "ipv4", "rp_filter", "0");
+    have_no_words_of_its_own(name);
+}
+
+/// Sets an interface up so that the kernel looks for no routers on it, and gives it no address.
+pub(super) fn have_no_words_of_its_own(name: &str) {
+    set(name, "ipv6", "addr_gen_mode", "1");
+    set(name, "ipv6", "router_solicitations", "0");
+}
+
+fn set(name: &str, family: &str, key: &str, value: &str) {
+    // Without IPv6 in the kernel there is nothing to set.
+    let _ = fs::write(format!("/proc/sys/net/{family}/conf/{name}/{key}"), value);
 }
 
 /// What `ip -batch` is to do for the addresses of one family; interfaces belong to the first.
@@ -206,7 +213,7 @@ fn commands(host: Host, topology: &Topology, six: bool) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-pub(super) fn run_ip(host: Host, family: &str, lines: &str) -> Result<(), EmulatorError> {
+pub(super) fn run_ip(whose: impl Display, family: &str, lines: &str) -> Result<(), EmulatorError> {
     let failed = |cause| EmulatorError::Program { program: "ip", cause, package: "iproute2" };
     let mut ip = Command::new("ip")
         .env("PATH", super::search_path())
@@ -220,7 +227,7 @@ pub(super) fn run_ip(host: Host, family: &str, lines: &str) -> Result<(), Emulat
     let output = ip.wait_with_output().map_err(failed)?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(EmulatorError::Interfaces { host: host.to_string(), said });
+        return Err(EmulatorError::Interfaces { host: whose.to_string(), said });
     }
     written.map_err(failed)
 }

@@ -21,5 +21,6 @@ mod translator_tests;
 pub use addresses::{HOST, PEER};
 pub use names::{FORGOTTEN, KEPT, MAX_NAMES, Names};
 pub use packet::Unreachable;
+pub(crate) use packet::unreachable_if_host as unreachable;
 pub(crate) use serve::start;
 pub use translator::{Denial, Flow, LINGER, MAX_FLOWS, Output, Translator};

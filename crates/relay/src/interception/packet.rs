@@ -144,6 +144,16 @@ pub(super) fn unreachable(refused: &[u8], router: IpAddr, why: Unreachable) -> O
     }
 }
 
+/// The same, unless it is a packet that is never answered.
+pub(crate) fn unreachable_if_host(
+    refused: &[u8],
+    router: IpAddr,
+    why: Unreachable,
+) -> Option<Vec<u8>> {
+    read(refused)?;
+    unreachable(refused, router, why)
+}
+
 /// The header of IP, whose length and protocol are set once they are known; `None` unless both addresses
 /// are of one family.
 fn ip(from: IpAddr, to: IpAddr) -> Option<PacketBuilderStep<IpHeaders>> {

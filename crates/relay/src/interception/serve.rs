@@ -1,8 +1,7 @@
 //! The device, the listeners, and a race for each connection.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +12,6 @@ use eyas::race::dns::{DnsFailure, Query, QueryId};
 use eyas::race::target::Host;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
@@ -26,12 +24,11 @@ use super::packet::Unreachable;
 use super::translator::{Denial, Flow, Output, Translator};
 use crate::client::Client;
 use crate::connection::{Life, cut_if_broken};
+use crate::device::{Device, LONGEST};
 use crate::handshake::{Destination, Protocol, Refusal};
 use crate::report::Ending;
 use crate::shared::Shared;
 
-/// The longest packet of IP.
-const LONGEST: usize = 65_535;
 /// For a program to complete a connection that it was granted.
 const COMPLETES: Duration = Duration::from_secs(5);
 /// Questions to DNS at once. One above it is left unanswered, and asked again by who asked.
@@ -42,7 +39,7 @@ const DNS: u16 = 53;
 
 struct Interception {
     shared: Arc<Shared>,
-    device: AsyncFd<File>,
+    device: Device,
     state: Mutex<State>,
     questions: Arc<Semaphore>,
     epoch: Instant,
@@ -74,9 +71,7 @@ pub(crate) fn start(
         names: Names::default(),
         waiting: HashMap::new(),
     };
-    // What its successor has its caller promise holds for a file that is never replaced.
-    #[expect(deprecated, reason = "its successor is unsafe, and there is no unsafe code here")]
-    let device = AsyncFd::new(File::from(device))?;
+    let device = Device::new(device)?;
     let interception = Arc::new(Interception {
         device,
         state: Mutex::new(state),
@@ -111,16 +106,8 @@ impl Interception {
     /// Reads packets for as long as there is a device.
     async fn read(self: &Arc<Self>) {
         let mut packet = vec![0; LONGEST];
-        loop {
-            let Ok(mut ready) = self.device.readable().await else { return };
-            match ready.try_io(|device| device.get_ref().read(&mut packet)) {
-                Ok(Ok(length)) => {
-                    self.drive(|translator, now| translator.handle_packet(now, &packet[..length]));
-                }
-                Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
-                Ok(Err(_)) => return,
-                Err(_) => {}
-            }
+        while let Ok(length) = self.device.read(&mut packet).await {
+            self.drive(|translator, now| translator.handle_packet(now, &packet[..length]));
         }
     }
 
@@ -136,8 +123,7 @@ impl Interception {
     fn perform(self: &Arc<Self>, output: Output) {
         match output {
             Output::Packet(packet) => {
-                // What the device does not take is lost, as on any line.
-                let _ = self.device.get_ref().write(&packet);
+                self.device.write(&packet);
             }
             Output::Open(flow) => _ = self.shared.tasks.spawn(Arc::clone(self).serve(flow)),
             Output::Question { from, to, message } => {

@@ -21,6 +21,7 @@ use super::frame::{Purpose, Why};
 use super::held::{HANDOVER, Held};
 use super::link::{ChannelStream, Link};
 use super::notice::{Notice, Observer};
+use super::packets::Interface;
 use super::probing::Probing;
 use super::reach::{Tunnel, TunnelError};
 use super::session::SessionLimits;
@@ -46,6 +47,8 @@ pub struct Forwards {
     pub remote: Vec<Forward>,
     /// Listen here for SOCKS and HTTP CONNECT, and have the other end connect where these say.
     pub dynamic: Vec<Place>,
+    /// Exchange packets between this interface and that of the other end.
+    pub interface: Option<Interface>,
 }
 
 /// A tunnel that is held up: connected again whenever its session is over, and by a transport with streams
@@ -89,12 +92,21 @@ impl Client {
             observer.say("listening", format!("{at} leads to {leads}"));
             listeners.extend(bound.into_iter().map(|one| (one, kind.clone())));
         }
-        let remote = forwards.remote;
+        let Forwards { remote, interface, .. } = forwards;
         let limits = SessionLimits::default();
         let programs = Arc::new(Semaphore::new(MAX_PROGRAMS));
         let sessions = Sessions::default();
-        let setup =
-            Setup { endpoint, target, policy, remote, observer, limits, programs, sessions };
+        let setup = Setup {
+            endpoint,
+            target,
+            policy,
+            remote,
+            interface,
+            observer,
+            limits,
+            programs,
+            sessions,
+        };
         Ok(Self { setup: Arc::new(setup), probing, listeners })
     }
 

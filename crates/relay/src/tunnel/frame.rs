@@ -3,7 +3,7 @@
 //! Each begins with seven bytes, its kind, the channel that it is about (0: the whole session) and the
 //! length of what follows, the numbers in network byte order. `docs/tunnel.md` has the table.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use eyas::race::target::Host;
@@ -63,6 +63,12 @@ pub enum Purpose {
         listen: u32,
         /// Who has connected.
         peer: SocketAddr,
+    },
+    /// Packets of IP between the interfaces of both ends, each behind its length
+    /// ([`framing`](super::packets::framing)).
+    Packets {
+        /// What the interface of the end that asks has.
+        addresses: Vec<IpAddr>,
     },
 }
 
@@ -260,6 +266,7 @@ mod purpose {
     pub(super) const CONNECT: u8 = 0;
     pub(super) const LISTEN: u8 = 1;
     pub(super) const ACCEPTED: u8 = 2;
+    pub(super) const PACKETS: u8 = 3;
 }
 
 fn encode_purpose(purpose: &Purpose, into: &mut BytesMut) {
@@ -278,6 +285,11 @@ fn encode_purpose(purpose: &Purpose, into: &mut BytesMut) {
             into.put_u8(purpose::ACCEPTED);
             into.put_u32(*listen);
             put_words(&peer.to_string(), into);
+        }
+        Purpose::Packets { addresses } => {
+            into.put_u8(purpose::PACKETS);
+            let addresses: Vec<_> = addresses.iter().map(IpAddr::to_string).collect();
+            put_words(&addresses.join(","), into);
         }
     }
 }
@@ -302,6 +314,11 @@ fn decode_purpose(mut payload: Bytes) -> Result<Purpose, Broken> {
             let listen = payload.try_get_u32().map_err(|_| BROKEN)?;
             let peer = text(payload)?.parse().map_err(|_| BROKEN)?;
             Ok(Purpose::Accepted { listen, peer })
+        }
+        purpose::PACKETS => {
+            let text = text(payload)?;
+            let addresses = text.split(',').map(|one| one.parse().map_err(|_| BROKEN));
+            Ok(Purpose::Packets { addresses: addresses.collect::<Result<_, _>>()? })
         }
         _ => Err(BROKEN),
     }
@@ -331,6 +348,10 @@ mod tests {
             Frame::Open(Purpose::Listen { bind: String::new(), port: 0 }),
             Frame::Open(Purpose::Listen { bind: "*".into(), port: 8080 }),
             Frame::Open(Purpose::Accepted { listen: 7, peer: "[::1]:9".parse().expect("it") }),
+            Frame::Open(Purpose::Packets { addresses: vec!["10.9.0.2".parse().expect("it")] }),
+            Frame::Open(Purpose::Packets {
+                addresses: vec!["fd00::2".parse().expect("it"), "192.0.2.1".parse().expect("it")],
+            }),
             Frame::Accept(8080),
             Frame::Refuse(Why::NotAllowed, "permit-open".into()),
             Frame::Refuse(Why::TooMany, String::new()),
@@ -374,6 +395,7 @@ mod tests {
         assert!(of(&[5, 0, 0, 0, 1, 0, 1, 9]).is_err(), "a credit of one byte");
         assert!(of(&[1, 0, 0, 0, 1, 0, 4, 0, 0, 0, b'a']).is_err(), "port 0");
         assert!(of(&[1, 0, 0, 0, 1, 0, 1, 9]).is_err(), "no such purpose");
+        assert!(of(&[1, 0, 0, 0, 1, 0, 1, 3]).is_err(), "an interface without an address");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::ends::connect;
 use super::forward::Forward;
 use super::frame::{Purpose, Why};
 use super::link::{Asked, ChannelStream, Link};
+use super::packets::{Attachment, Interface, carry};
 use super::reach::{Tunnel, TunnelError};
 use super::session::End;
 use super::sessions::Presence;
@@ -32,6 +33,8 @@ pub(super) struct Held {
     leads: Vec<(u32, Destination)>,
     /// Programs of the server that are connected with here.
     served: JoinSet<()>,
+    /// What carries the packets of the interface, if there is one.
+    exchanging: JoinSet<()>,
     /// What was asked for, with the ports that the server has chosen.
     remote: Vec<Forward>,
     _presence: Presence,
@@ -63,13 +66,20 @@ impl Held {
             leads.push((channel.id(), forward.to.clone()));
             listening.push(channel);
         }
+        let mut exchanging = JoinSet::new();
+        if let Some(interface) = &setup.interface {
+            exchanging.spawn(exchange(&tunnel.link, interface, until).await?);
+            let text = format!("{} exchanges packets with the server", interface.config().name);
+            setup.observer.say("exchanging", text);
+        }
         let served = JoinSet::new();
-        Ok(Self { tunnel, listening, leads, served, remote, _presence: presence })
+        Ok(Self { tunnel, listening, leads, served, exchanging, remote, _presence: presence })
     }
 
-    /// Has the server listen no more, and says what it has listened at.
+    /// Has the server listen and exchange packets no more, and says what it has listened at.
     pub(super) fn let_go_of_ports(&mut self) -> Vec<Forward> {
         self.listening.clear();
+        self.exchanging.abort_all();
         self.remote.clone()
     }
 
@@ -131,6 +141,40 @@ async fn ask_to_listen(link: &Link, forward: &mut Forward) -> Result<ChannelStre
     })?;
     forward.at.port = port;
     Ok(channel)
+}
+
+/// Asks the server to exchange packets with this interface, and gives what does so here. The session before
+/// this one may not have let go of them yet.
+async fn exchange(
+    link: &Link,
+    interface: &Interface,
+    until: Instant,
+) -> Result<impl Future<Output = ()> + use<>, TunnelError> {
+    let (attachment, channel) = loop {
+        match ask_to_exchange(link, interface).await {
+            Ok(asked) => break asked,
+            Err(_) if Instant::now() < until => sleep(HANDOVER_PAUSE).await,
+            Err(error) => return Err(error),
+        }
+    };
+    let link = link.clone();
+    Ok(async move { carry(&link, channel, attachment).await })
+}
+
+async fn ask_to_exchange(
+    link: &Link,
+    interface: &Interface,
+) -> Result<(Attachment, ChannelStream), TunnelError> {
+    let refused = |why, words| {
+        let what = format!("the server exchanges no packets with {}", interface.config().name);
+        TunnelError::Refused { what, why, words }
+    };
+    let attachment = interface.attach(&interface.beyond()).map_err(|network| {
+        refused(Why::Failed, format!("another session has the packets of {network}"))
+    })?;
+    let asked = link.open(Purpose::Packets { addresses: interface.addresses() }).await;
+    let (channel, _) = asked.map_err(|(why, words)| refused(why, words))?;
+    Ok((attachment, channel))
 }
 
 /// Connects a program of the server with where it is to be led.

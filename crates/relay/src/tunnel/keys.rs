@@ -4,15 +4,17 @@
 //! options as OpenSSH's `authorized_keys` has them, a line of the second with the server's name:
 //!
 //! ```text
-//! permit-open="db.example:5432",permit-listen="none" SHA256:… ada@laptop
+//! permit-open="db.example:5432",permit-listen="none",permit-tun="10.9.0.2" SHA256:… ada@laptop
 //! tunnel.example:4433 SHA256:…
 //! ```
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use eyas::KeyFingerprint;
 use eyas::race::target::Host;
+use ipnet::IpNet;
 
 use crate::handshake::Destination;
 use crate::rules::{Pattern, Rules};
@@ -24,6 +26,8 @@ pub struct Grant {
     pub name: String,
     pub(crate) open: Arc<Rules>,
     listen: Listening,
+    /// The networks whose packets are its own: none, unless the line names some.
+    pub(crate) networks: Vec<IpNet>,
 }
 
 /// Where others may be listened for.
@@ -81,6 +85,11 @@ impl AuthorizedKeys {
 }
 
 impl Grant {
+    /// Whether packets from this address are its own.
+    pub(crate) fn may_have(&self, address: IpAddr) -> bool {
+        self.networks.iter().any(|network| network.contains(&address))
+    }
+
     /// Whether others may be listened for there.
     pub(crate) fn may_listen(&self, bind: &str, port: u16) -> bool {
         let bind = plain(bind);
@@ -114,7 +123,7 @@ fn authorized(line: &str) -> Result<(KeyFingerprint, Grant), String> {
     };
     let (key, name) = rest.trim().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
     let key = key.parse().map_err(|error| format!("{key:?} is no key: {error}"))?;
-    let (mut open, mut listen) = (None::<Vec<Pattern>>, None::<Vec<_>>);
+    let (mut open, mut listen, mut networks) = (None::<Vec<Pattern>>, None::<Vec<_>>, Vec::new());
     let mut left = Some(options).filter(|options| !options.is_empty());
     while let Some(options) = left {
         let (option, more) = match split_outside_quotes(options, ',') {
@@ -140,6 +149,8 @@ fn authorized(line: &str) -> Result<(KeyFingerprint, Grant), String> {
                     listen.push(place(value)?);
                 }
             }
+            "permit-tun" if value == "none" => {}
+            "permit-tun" => networks.push(network(value)?),
             other => return Err(format!("there is no option {other:?}")),
         }
     }
@@ -148,7 +159,20 @@ fn authorized(line: &str) -> Result<(KeyFingerprint, Grant), String> {
         Some(allow) => Rules { allow, deny: vec!["*".parse().map_err(|_| "no pattern")?] },
     };
     let listen = listen.map_or(Listening::Loopback, Listening::At);
-    Ok((key, Grant { name: name.trim().to_owned(), open: Arc::new(open), listen }))
+    Ok((key, Grant { name: name.trim().to_owned(), open: Arc::new(open), listen, networks }))
+}
+
+/// `ADDRESS` or `ADDRESS/BITS`. Bits that do not count are none, or it is not what was meant.
+fn network(text: &str) -> Result<IpNet, String> {
+    let network = match text.contains('/') {
+        true => text.parse::<IpNet>().ok(),
+        false => text.parse::<IpAddr>().ok().map(IpNet::from),
+    };
+    let network = network.ok_or_else(|| format!("{text:?} is no address and no network"))?;
+    match network.trunc() == network {
+        true => Ok(network),
+        false => Err(format!("{text:?} is an address in a network: write {}", network.trunc())),
+    }
 }
 
 /// `[ADDRESS:]PORT`, with `*` for any.
@@ -274,6 +298,15 @@ mod tests {
     }
 
     #[test]
+    fn a_key_has_the_addresses_that_its_line_names_and_no_others() {
+        let has = |grant: &Grant, address: &str| grant.may_have(address.parse().expect("one"));
+        assert!(!has(&grant(""), "10.9.0.2") && !has(&grant(r#"permit-tun="none""#), "10.9.0.2"));
+        let some = grant(r#"permit-tun="10.9.0.2",permit-tun="fd00:9::/64",permit-open="none""#);
+        assert!(has(&some, "10.9.0.2") && has(&some, "fd00:9::7"));
+        assert!(!has(&some, "10.9.0.3") && !has(&some, "fd00:a::7"));
+    }
+
+    #[test]
     fn a_line_that_cannot_be_read_is_named() {
         for (text, line) in [
             ("nonsense\n".to_owned(), 1),
@@ -282,6 +315,9 @@ mod tests {
             (format!("permit-open=a {KEY}"), 1),
             (format!("permit-open=\"a:x\" {KEY}"), 1),
             (format!("permit-listen=\"a:x\" {KEY}"), 1),
+            (format!("permit-tun=\"a.test\" {KEY}"), 1),
+            (format!("permit-tun=\"10.9.0.2/24\" {KEY}"), 1),
+            (format!("permit-tun=\"10.9.0.0/33\" {KEY}"), 1),
         ] {
             let error = AuthorizedKeys::parse(&text).expect_err(&text);
             assert_eq!(error.line, line, "{error}");

@@ -13,6 +13,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, timeout};
 
 use super::frame::{Purpose, Why};
+use super::packets::{PacketCounts, Tally};
 use super::paths::Paths;
 use super::session::{Answer, End, Event, Lane, Read, Session, SessionLimits, Side};
 
@@ -34,6 +35,8 @@ pub(super) struct Shared {
     wants_lane: Notify,
     /// The paths of what carries it at the moment.
     paths: Mutex<Option<Paths>>,
+    /// What becomes of the packets of an interface, while there are some.
+    packets: Mutex<Option<Arc<Tally>>>,
     pub(super) began: Instant,
 }
 
@@ -132,6 +135,7 @@ impl Link {
             heard: Notify::new(),
             wants_lane: Notify::new(),
             paths: Mutex::default(),
+            packets: Mutex::default(),
             began: Instant::now(),
         };
         let link = Self { shared: Arc::new(shared) };
@@ -174,6 +178,17 @@ impl Link {
 
     fn lock_paths(&self) -> MutexGuard<'_, Option<Paths>> {
         self.shared.paths.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Packets of an interface are carried from now on, or none.
+    pub(super) fn set_packets(&self, packets: Option<Arc<Tally>>) {
+        *self.shared.packets.lock().unwrap_or_else(PoisonError::into_inner) = packets;
+    }
+
+    /// What became of packets of an interface, if there are some.
+    pub(super) fn packets(&self) -> Option<PacketCounts> {
+        let packets = self.shared.packets.lock().unwrap_or_else(PoisonError::into_inner);
+        packets.as_ref().map(|tally| tally.read())
     }
 
     /// Why the session is over, if it is.
@@ -269,6 +284,19 @@ impl Link {
             (Why::TooMany, words)
         });
         async move { channel?.answer().await }
+    }
+
+    /// Waits until no more than so many bytes of a channel wait to be sent, or it is over.
+    pub(super) async fn unsent_below(&self, id: u32, most: usize) {
+        poll_fn(|cx| {
+            let mut state = self.lock();
+            if state.session.unsent(id) <= most {
+                return Poll::Ready(());
+            }
+            state.waiting.entry(id).or_default().writer = Some(cx.waker().clone());
+            Poll::Pending
+        })
+        .await;
     }
 
     fn channel(&self, id: u32) -> ChannelStream {

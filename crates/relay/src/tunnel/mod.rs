@@ -6,6 +6,7 @@
 //! | [`session`] | channels and their windows; pure |
 //! | [`keys`] | what a key may do, and which key a server has; pure |
 //! | [`forward`] | what is forwarded, written as for ssh; pure |
+//! | [`packets`] | packets of IP between interfaces, one at each end |
 //! | [`Carrier`] | the connection below a session, with its streams |
 //! | [`Server`] | the end that is connected to |
 //! | [`reach`], [`Tunnel`], [`Client`] | the end that connects: one connection, one session, sessions one after another |
@@ -21,9 +22,11 @@ pub mod forward;
 pub mod frame;
 mod held;
 pub mod keys;
+mod leases;
 mod link;
 mod listening;
 mod notice;
+pub mod packets;
 mod paths;
 mod probing;
 mod reach;

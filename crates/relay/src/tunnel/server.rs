@@ -1,5 +1,6 @@
 //! The end that is connected to: it asks who comes, and does what their keys may.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -13,9 +14,11 @@ use super::ends::{accept, connect, pass, reset_when_dropped};
 use super::forward::Place;
 use super::frame::{Purpose, Why};
 use super::keys::Grant;
+use super::leases::Leases;
 use super::link::{Asked, ChannelStream, Link};
 use super::listening::{Listening, Places};
 use super::notice::{Notice, Observer};
+use super::packets::{Interface, carry};
 use super::session::{SessionLimits, Side};
 use super::sessions::Sessions;
 
@@ -37,6 +40,9 @@ pub struct Server {
     count: Arc<AtomicUsize>,
     sessions: Sessions,
     places: Places,
+    interface: Option<Interface>,
+    /// Who has packets: a key at a time.
+    attached: Leases<()>,
 }
 
 impl std::fmt::Debug for Server {
@@ -70,6 +76,8 @@ impl Server {
             count: Arc::default(),
             sessions: Sessions::default(),
             places: Places::default(),
+            interface: None,
+            attached: Leases::default(),
         }
     }
 
@@ -77,6 +85,13 @@ impl Server {
     #[must_use]
     pub fn limits(mut self, limits: SessionLimits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Exchanges packets between this interface and the clients whose keys may have addresses.
+    #[must_use]
+    pub fn interface(mut self, interface: Interface) -> Self {
+        self.interface = Some(interface);
         self
     }
 
@@ -164,6 +179,11 @@ impl Guest {
                 }
             }
             Purpose::Listen { bind, port } => self.listen(asked, Place { bind, port }).await,
+            Purpose::Packets { addresses } => {
+                if let Err((asked, why, words)) = self.exchange(asked, &addresses).await {
+                    asked.refuse(why, words);
+                }
+            }
             Purpose::Accepted { .. } => {
                 asked.refuse(Why::Unsupported, "a server asks for nothing".to_owned());
             }
@@ -197,6 +217,39 @@ impl Guest {
         closed.cancel();
         drop(permit);
         while tasks.join_next().await.is_some() {}
+    }
+
+    /// Exchanges packets with a client that has these addresses, for as long as it wants.
+    async fn exchange(
+        &self,
+        asked: Asked,
+        addresses: &[IpAddr],
+    ) -> Result<(), (Asked, Why, String)> {
+        let Some(interface) = &self.server.interface else {
+            let words = "this server has no interface: it was started without --tun".to_owned();
+            return Err((asked, Why::Unsupported, words));
+        };
+        if let Some(address) = addresses.iter().find(|address| !self.grant.may_have(**address)) {
+            let words = format!("this key may not have the address {address} (permit-tun)");
+            return Err((asked, Why::NotAllowed, words));
+        }
+        let attached = &self.server.attached;
+        let attachment = match interface.attach(&self.grant.networks) {
+            Err(_) if attached.take_over(&(), self.key, &self.link).await => {
+                interface.attach(&self.grant.networks)
+            }
+            attachment => attachment,
+        };
+        let attachment = match attachment {
+            Ok(attachment) => attachment,
+            Err(network) => {
+                let words = format!("another session has the packets of {network}");
+                return Err((asked, Why::Failed, words));
+            }
+        };
+        let _lease = attached.hold((), self.key, &self.link);
+        carry(&self.link, asked.accept(0), attachment).await;
+        Ok(())
     }
 }
 

@@ -10,6 +10,7 @@ use eyas::race::candidate::Transport;
 use tokio::time::Instant;
 
 use super::link::Link;
+use super::packets::PacketCounts;
 use super::paths::PathReading;
 use super::session::{ChannelReading, Traffic};
 
@@ -58,6 +59,8 @@ pub struct SessionReading {
     pub streams: usize,
     /// Bytes of connections so far.
     pub traffic: Traffic,
+    /// What became of the packets of an interface, if both ends have one.
+    pub packets: Option<PacketCounts>,
     /// How many channels there are.
     pub channels: usize,
     /// The channels that have carried most: 64 at most.
@@ -88,7 +91,7 @@ impl Present {
     /// `None` if nothing carries it yet, or any more.
     fn read(&self) -> Option<SessionReading> {
         let paths = self.link.paths()?;
-        let read = paths.read();
+        let (read, packets) = (paths.read(), self.link.packets());
         Some(self.link.peek(|session| SessionReading {
             peer: self.peer.clone(),
             remote: paths.remote(),
@@ -97,6 +100,7 @@ impl Present {
             paths: read,
             streams: session.lanes(),
             traffic: session.traffic(),
+            packets,
             channels: session.channels(),
             busiest: session.read_channels(MAX_CHANNELS),
         }))

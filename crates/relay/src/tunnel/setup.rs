@@ -9,6 +9,7 @@ use tokio::sync::Semaphore;
 
 use super::forward::Forward;
 use super::notice::Observer;
+use super::packets::Interface;
 use super::reach::{Tunnel, TunnelError, reach};
 use super::session::SessionLimits;
 use super::sessions::Sessions;
@@ -20,6 +21,7 @@ pub(super) struct Setup {
     pub(super) target: Target,
     pub(super) policy: Policy,
     pub(super) remote: Vec<Forward>,
+    pub(super) interface: Option<Interface>,
     pub(super) observer: Observer,
     pub(super) limits: SessionLimits,
     pub(super) programs: Arc<Semaphore>,

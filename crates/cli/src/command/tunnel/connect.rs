@@ -13,7 +13,7 @@ use eyas_relay::tunnel::session::SessionLimits;
 use eyas_relay::tunnel::{Client, Forwards, Probing, Sessions, Tunnel, TunnelError, reach};
 use tokio_util::sync::CancellationToken;
 
-use super::{About, NoticePrinter, files};
+use super::{About, NoticePrinter, files, interface};
 use crate::command::pipe::bytes;
 use crate::command::{setting, target};
 use crate::failure::{Failure, Kind};
@@ -40,6 +40,7 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
     let mut interruption = crate::command::listen()?;
     let printer = NoticePrinter::new(common);
     let setting = Setting::read(flags)?;
+    let interface = interface::make(&flags.tun, printer)?;
     let connected = tokio::select! {
         connected = setting.connect(printer) => connected?,
         kind = interruption.next() => return Err(Failure::new(kind, "interrupted")),
@@ -58,17 +59,21 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
         local: flags.local.clone(),
         remote: flags.remote.clone(),
         dynamic: flags.dynamic.clone(),
+        interface: interface.clone(),
     };
     let way = (setting.target.clone(), setting.policy.clone());
     let print = move |notice| printer.print(&notice);
     let client = Client::new(endpoint, way, forwards, Probing::default(), print);
     let client = client.map_err(|error| setting.failure(error))?;
-    let _shown = super::show(setting.about(), client.sessions(), printer).await;
+    let mut about = setting.about();
+    about.forwards.extend(interface.iter().map(|one| interface::said(one.config())));
+    let _shown = super::show(about, client.sessions(), printer).await;
     let stop = CancellationToken::new();
     let running = client.run(tunnel, stop.clone());
     tokio::pin!(running);
     let done = tokio::select! {
         done = &mut running => done,
+        failure = interface::gone(interface.as_ref()) => return Err(failure),
         _ = interruption.next() => {
             stop.cancel();
             tokio::select! {
@@ -96,9 +101,10 @@ impl<'a> Setting<'a> {
             && flags.local.is_empty()
             && flags.remote.is_empty()
             && flags.dynamic.is_empty()
+            && flags.tun.tun.is_none()
         {
             return Err(Failure::new(Kind::Usage, "there is nothing to forward")
-                .hint("say what with -L, -R, -D or --stdio"));
+                .hint("say what with -L, -R, -D, --stdio or --tun"));
         }
         let target = target::to_tunnel(host)?;
         let name = HostName::new(target.host.clone(), target.port);

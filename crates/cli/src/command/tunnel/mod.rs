@@ -5,6 +5,7 @@
 //! | `mod` | which end this is, and what it tells |
 //! | `connect` | the end that connects |
 //! | `serve` | the end that is connected to |
+//! | `interface` | the interface whose packets go through it |
 //! | `files` | keys on the disk |
 //! | `control` | the socket by which `status` finds a tunnel |
 //! | `status` | tunnels that run, and what goes over them |
@@ -13,6 +14,7 @@ mod connect;
 #[cfg(target_os = "linux")]
 mod control;
 mod files;
+mod interface;
 mod serve;
 #[cfg(target_os = "linux")]
 mod status;

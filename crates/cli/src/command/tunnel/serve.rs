@@ -10,7 +10,7 @@ use eyas_relay::tunnel::frame::ALPN;
 use eyas_relay::tunnel::keys::{AuthorizedKeys, Grant};
 use tokio_util::sync::CancellationToken;
 
-use super::{About, NoticePrinter, files};
+use super::{About, NoticePrinter, files, interface};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, TunnelServeFlags};
 
@@ -28,6 +28,7 @@ pub(super) async fn run(flags: &TunnelServeFlags, common: &CommonFlags) -> Resul
         let text = format!("nobody may connect yet: {} names no key", path.display());
         printer.complain("keys", text);
     }
+    let interface = interface::make(&flags.tun, printer)?;
     let known = Arc::new(Known { path, printer });
     let listener = bind(flags, identity.clone(), Arc::clone(&known)).await?;
     if let Some(why) = listener.sctp_missing() {
@@ -41,15 +42,22 @@ pub(super) async fn run(flags: &TunnelServeFlags, common: &CommonFlags) -> Resul
         .build()
         .map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))?;
     let grants = move |key: &KeyFingerprint| known.grant(key);
-    let server = Server::new(endpoint, grants, move |notice| printer.print(&notice));
-    let about =
-        About { role: "server", name: listener.local_addr().to_string(), forwards: Vec::new() };
+    let mut server = Server::new(endpoint, grants, move |notice| printer.print(&notice));
+    if let Some(interface) = &interface {
+        server = server.interface(interface.clone());
+    }
+    let about = About {
+        role: "server",
+        name: listener.local_addr().to_string(),
+        forwards: interface.iter().map(|one| interface::said(one.config())).collect(),
+    };
     let _shown = super::show(about, server.sessions(), printer).await;
     let stop = CancellationToken::new();
     let serving = server.serve(&listener, stop.clone());
     tokio::pin!(serving);
     tokio::select! {
         () = &mut serving => {}
+        failure = interface::gone(interface.as_ref()) => return Err(failure),
         _ = interruption.next() => {
             stop.cancel();
             tokio::select! {

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::flags::{CommonFlags, TunnelStatusFlags};
 use crate::output;
 use crate::shape::tunnel::{
-    ChannelShape, TunnelPathShape, TunnelSessionShape, TunnelShape, TunnelStatusShape,
+    ChannelShape, PacketsShape, TunnelPathShape, TunnelSessionShape, TunnelShape, TunnelStatusShape,
 };
 use crate::shape::value;
 use crate::terminal::{Line, Look, Paint, table, time, wrapped};
@@ -140,6 +140,9 @@ fn about(one: &TunnelSessionShape, look: Look) -> Vec<Line> {
     let mut lines = wrapped(Paint::Plain, &head, 2, look);
     let header = ["LINE TO", "STATE", "RTT", "RATE", "LOST", "FROM"];
     lines.extend(table(&header, one.paths.iter().map(path).collect(), look));
+    if let Some(packets) = &one.packets {
+        lines.extend(wrapped(Paint::Plain, &interface(packets), 2, look));
+    }
     if !one.busiest.is_empty() {
         lines.push(Line::new());
         let header = ["CONNECTION", "STREAM", "SENT", "RECEIVED", "WAITS", "WHERE"];
@@ -150,6 +153,28 @@ fn about(one: &TunnelSessionShape, look: Look) -> Vec<Line> {
         }
     }
     lines
+}
+
+fn interface(one: &PacketsShape) -> String {
+    let (sent, received) = (bytes(one.sent_bytes), bytes(one.received_bytes));
+    let mut text =
+        format!("packets: {} sent, {sent}; {} received, {received}", one.sent, one.received);
+    let dropped = [
+        (one.late, "late"),
+        (one.overflow, "too many"),
+        (one.forged, "from others' addresses"),
+        (one.malformed, "malformed"),
+        (one.refused, "not taken by the interface"),
+    ];
+    let dropped: Vec<_> = dropped
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, why)| format!("{count} {why}"))
+        .collect();
+    if !dropped.is_empty() {
+        text += &format!("; dropped: {}", dropped.join(", "));
+    }
+    text
 }
 
 fn path(one: &TunnelPathShape) -> Vec<(Paint, String)> {
@@ -179,6 +204,7 @@ fn channel(one: &ChannelShape) -> Vec<(Paint, String)> {
     let place = match one.kind.as_str() {
         "connect" => format!("to {}", one.place),
         "accepted" => format!("from {}", one.place),
+        "packets" => format!("packets of {}", one.place),
         kind => format!("{kind} {}", one.place),
     };
     let place = if one.waiting { format!("{place}, not answered yet") } else { place };
@@ -250,6 +276,7 @@ mod tests {
             sent: 40_000_000,
             received: 5,
             streams: 3,
+            packets: None,
             paths,
             channels: 2,
             busiest: vec![channel],
@@ -294,6 +321,31 @@ mod tests {
         younger.sessions[0].up_ms = 1.0;
         younger.compare(&before, Duration::from_secs(1));
         assert!(younger.sessions[0].paths.iter().all(|path| path.rate.is_none()));
+    }
+
+    #[test]
+    fn packets_are_told_and_what_was_dropped_if_something_was() {
+        let mut packets = PacketsShape {
+            sent: 7,
+            sent_bytes: 700,
+            received: 8,
+            received_bytes: 12_345,
+            late: 0,
+            overflow: 0,
+            forged: 0,
+            malformed: 0,
+            refused: 0,
+        };
+        let said = "packets: 7 sent, 700 B; 8 received, 12 kB";
+        assert_eq!(interface(&packets), said);
+        (packets.late, packets.forged) = (3, 1);
+        assert_eq!(
+            interface(&packets),
+            format!("{said}; dropped: 3 late, 1 from others' addresses")
+        );
+        let mut shown = shape();
+        shown.sessions[0].packets = Some(packets);
+        assert!(text(&TunnelStatusShape { tunnels: vec![shown] }).contains("dropped: 3 late"));
     }
 
     #[test]

@@ -216,10 +216,10 @@ impl Receiving {
         !self.has_ended && self.owed >= self.window / 2
     }
 
-    /// What the other end may send more. The window doubles where everything has been read, for as long
-    /// as the limits and the budget of the session allow.
-    pub(super) fn credit(&mut self, limits: &SessionLimits, budget: &mut usize) -> u32 {
-        let more = self.window.min(limits.window.saturating_sub(self.window));
+    /// What the other end may send more. The window doubles where everything has been read, up to the most
+    /// and for as long as the budget of the session allows.
+    pub(super) fn credit(&mut self, most: u32, budget: &mut usize) -> u32 {
+        let more = self.window.min(most.saturating_sub(self.window));
         if self.unread.is_empty() && *budget >= more as usize {
             *budget -= more as usize;
             self.window += more;
@@ -288,6 +288,14 @@ impl Channel {
 
     pub(super) fn is_over(&self) -> bool {
         matches!(self.answer, Answer::Reset | Answer::Refused(..))
+    }
+
+    /// What its window may grow to.
+    pub(super) fn most(&self, limits: &SessionLimits) -> u32 {
+        match self.purpose {
+            Purpose::Packets { .. } => limits.packet_window,
+            _ => limits.window,
+        }
     }
 
     /// Whether both ends have said everything and have read it.

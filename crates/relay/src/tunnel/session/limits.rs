@@ -15,6 +15,8 @@ pub struct SessionLimits {
     pub first_window: u32,
     /// What that grows to where they are read as fast as they come: 4 MiB.
     pub window: u32,
+    /// The same for packets of an interface, of which too many under way are late: 512 KiB.
+    pub packet_window: u32,
     /// Bytes by which the windows of all channels together may have grown: 64 MiB.
     pub growth: usize,
     /// Bytes of a channel that wait here to be sent: 256 KiB.
@@ -34,6 +36,7 @@ impl Default for SessionLimits {
             lanes: 32,
             first_window: 64 * 1024,
             window: 4 * 1024 * 1024,
+            packet_window: 512 * 1024,
             growth: 64 * 1024 * 1024,
             send_buffer: 256 * 1024,
             keepalive: Duration::from_secs(5),

@@ -269,6 +269,11 @@ impl Session {
         Some(taken)
     }
 
+    /// Bytes of a channel that wait to be sent; 0 if there is none.
+    pub fn unsent(&self, id: u32) -> usize {
+        self.channels.get(&id).map_or(0, |channel| channel.sending.waiting())
+    }
+
     /// Nothing more is written.
     pub fn finish(&mut self, id: u32) {
         if let Some(channel) = self.channels.get_mut(&id)

@@ -72,7 +72,8 @@ impl Session {
             frame::encode(id, &frame, into);
         }
         if std::mem::take(&mut channel.due.credit) && !channel.is_over() {
-            let credit = channel.receiving.credit(&self.limits, &mut self.budget);
+            let most = channel.most(&self.limits);
+            let credit = channel.receiving.credit(most, &mut self.budget);
             frame::encode(id, &Frame::Credit(credit), into);
         }
         if std::mem::take(&mut channel.due.delivered) && !channel.is_over() {

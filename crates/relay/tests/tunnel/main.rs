@@ -1,6 +1,8 @@
 //! Tunnels as programs meet them, on loopback.
 
-#[path = "../../eyas/tests/ports/mod.rs"]
+mod line;
+mod packets;
+#[path = "../../../eyas/tests/ports/mod.rs"]
 mod ports;
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -15,6 +17,7 @@ use eyas::{
 };
 use eyas_relay::tunnel::frame::ALPN;
 use eyas_relay::tunnel::keys::AuthorizedKeys;
+use eyas_relay::tunnel::packets::Interface;
 use eyas_relay::tunnel::session::SessionLimits;
 use eyas_relay::tunnel::{
     Client, Forwards, Notice, Probing, Server, Sessions, Tunnel, TunnelError, reach,
@@ -23,6 +26,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+
+use crate::line::Line;
 
 /// Nothing here takes so long; what does hangs.
 const HANGS: Duration = Duration::from_secs(60);
@@ -43,6 +48,10 @@ struct Stage {
     address: SocketAddr,
     sctp_port: u16,
     options: &'static str,
+    /// Other lines of `authorized_keys`.
+    others: String,
+    interface: Option<Interface>,
+    sessions: Sessions,
     running: Option<(JoinHandle<()>, CancellationToken)>,
 }
 
@@ -55,15 +64,26 @@ impl Stage {
             address: (Ipv4Addr::LOCALHOST, ports::own_port()).into(),
             sctp_port: ports::own_port(),
             options,
+            others: String::new(),
+            interface: None,
+            sessions: Sessions::default(),
             running: None,
         };
         stage.start().await;
         stage
     }
 
+    /// The same server with an interface, and other keys that it knows.
+    async fn with_interface(mut self, interface: Interface, others: String) -> Self {
+        self.stop().await;
+        (self.interface, self.others) = (Some(interface), others);
+        self.start().await;
+        self
+    }
+
     async fn start(&mut self) {
         let key = KeyFingerprint::of(self.client.certificate()).expect("a key");
-        let text = format!("{} {key} ada", self.options);
+        let text = format!("{} {key} ada\n{}", self.options, self.others);
         let keys = AuthorizedKeys::parse(&text).expect("keys");
         let known = keys.clone();
         let parameters = ListenParameters::new(self.address)
@@ -83,7 +103,11 @@ impl Stage {
         })
         .await;
         let endpoint = Endpoint::builder().build().expect("an endpoint");
-        let server = Server::new(endpoint, move |key| keys.grant(key).cloned(), |_| {});
+        let mut server = Server::new(endpoint, move |key| keys.grant(key).cloned(), |_| {});
+        if let Some(interface) = &self.interface {
+            server = server.interface(interface.clone());
+        }
+        self.sessions = server.sessions();
         let stop = CancellationToken::new();
         let stopped = stop.clone();
         let running = tokio::spawn(async move { server.serve(&listener, stopped).await });
@@ -222,6 +246,7 @@ async fn programs_are_served_here_and_there_and_by_socks() {
         local: vec![forward(format!("{here}:localhost:{port}"))],
         remote: vec![forward(format!("{there}:127.0.0.1:{port}"))],
         dynamic: vec![socks.to_string().parse().expect("a port")],
+        ..Forwards::default()
     };
     let (stop, notices) = stage.client(forwards).await;
     for _ in 0..3 {
@@ -358,40 +383,6 @@ async fn a_destination_hears_a_reset_unless_everything_was_said() {
         if transport == Transport::Tcp {
             stage.start().await;
         }
-    }
-}
-
-/// Passes on a connection, until it falls silent without closing anything.
-struct Line {
-    port: u16,
-    silence: CancellationToken,
-    is_silent: CancellationToken,
-}
-
-impl Line {
-    async fn to(address: SocketAddr) -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("loopback");
-        let port = listener.local_addr().expect("an address").port();
-        let (silence, is_silent) = (CancellationToken::new(), CancellationToken::new());
-        let (wanted, reached) = (silence.clone(), is_silent.clone());
-        tokio::spawn(async move {
-            let (mut near, _) = listener.accept().await.expect("a connection");
-            let mut far = TcpStream::connect(address).await.expect("it listens");
-            tokio::select! {
-                biased;
-                () = wanted.cancelled() => {}
-                _ = tokio::io::copy_bidirectional(&mut near, &mut far) => {}
-            }
-            reached.cancel();
-            std::future::pending::<()>().await;
-        });
-        Self { port, silence, is_silent }
-    }
-
-    /// Returns once nothing is passed on any more.
-    async fn fall_silent(&self) {
-        self.silence.cancel();
-        wait(self.is_silent.cancelled()).await;
     }
 }
 

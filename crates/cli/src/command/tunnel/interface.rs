@@ -1,0 +1,81 @@
+//! The interface whose packets go through a tunnel.
+
+use std::os::fd::OwnedFd;
+
+use eyas_relay::tunnel::packets::{Interface, InterfaceConfig, MAX_ADDRESSES};
+use ipnet::IpNet;
+
+use super::NoticePrinter;
+use crate::failure::{Failure, Kind};
+use crate::flags::TunFlags;
+
+/// What IPv6 needs of a link (RFC 8200 §5).
+const LEAST_OF_IPV6: u16 = 1280;
+
+/// Makes the interface, if there is to be one.
+pub(super) fn make(flags: &TunFlags, printer: NoticePrinter) -> Result<Option<Interface>, Failure> {
+    let Some(name) = &flags.tun else { return Ok(None) };
+    let config = InterfaceConfig {
+        name: name.clone(),
+        addresses: flags.tun_address.clone(),
+        networks: flags.tun_route.clone(),
+        mtu: flags.tun_mtu,
+    };
+    check(&config)?;
+    let device = device(&config)?;
+    let failed = |cause| Failure::new(Kind::Listen, format!("cannot use {name}: {cause}"));
+    let text = said(&config);
+    let interface = Interface::new(device, config).map_err(failed)?;
+    printer.say("interface", text);
+    Ok(Some(interface))
+}
+
+/// The same in words.
+pub(super) fn said(config: &InterfaceConfig) -> String {
+    let addresses: Vec<_> = config.addresses.iter().map(IpNet::to_string).collect();
+    format!("the interface {} has {}, MTU {}", config.name, addresses.join(" and "), config.mtu)
+}
+
+/// Waits until the interface was taken away; for ever if there is none.
+pub(super) async fn gone(interface: Option<&Interface>) -> Failure {
+    let Some(interface) = interface else { return std::future::pending().await };
+    interface.gone().await;
+    let name = &interface.config().name;
+    Failure::new(Kind::Listen, format!("the interface {name} was taken away"))
+}
+
+fn check(config: &InterfaceConfig) -> Result<(), Failure> {
+    let usage = |text: String| Err(Failure::new(Kind::Usage, text));
+    let all = || config.addresses.iter().chain(&config.networks);
+    if config.addresses.len() > MAX_ADDRESSES {
+        return usage(format!("an interface has {MAX_ADDRESSES} addresses at most"));
+    }
+    if config.mtu < LEAST_OF_IPV6 && all().any(|one| one.addr().is_ipv6()) {
+        return usage(format!("IPv6 needs an MTU of {LEAST_OF_IPV6} at least (RFC 8200 §5)"));
+    }
+    match config.networks.iter().find(|one| one.prefix_len() == 0) {
+        Some(all) => usage(format!(
+            "--tun-route {all} would lead the packets of the tunnel itself into the tunnel"
+        )),
+        None => Ok(()),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn device(config: &InterfaceConfig) -> Result<OwnedFd, Failure> {
+    let plain =
+        |networks: &[IpNet]| networks.iter().map(|one| (one.addr(), one.prefix_len())).collect();
+    let networks: Vec<_> = config.networks.iter().map(IpNet::trunc).collect();
+    let setup = eyas_lab::emulator::InterfaceSetup {
+        name: config.name.clone(),
+        addresses: plain(&config.addresses),
+        routes: plain(&networks),
+        mtu: config.mtu,
+    };
+    setup.make().map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn device(_: &InterfaceConfig) -> Result<OwnedFd, Failure> {
+    Err(Failure::new(Kind::Usage, "interfaces are made on Linux alone"))
+}

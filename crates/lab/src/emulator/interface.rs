@@ -1,0 +1,126 @@
+//! An interface of this host, in the network namespace of the calling thread.
+
+use std::fmt::Write as _;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+
+use super::error::EmulatorError;
+use super::kernel::{self, TunKind};
+use super::namespace::{have_no_words_of_its_own, run_ip};
+
+pub use super::kernel::LONGEST_NAME as MAX_NAME;
+
+/// An interface whose packets are for this process.
+#[derive(Clone, Debug)]
+pub struct InterfaceSetup {
+    /// What it is to be called: up to [`MAX_NAME`] bytes.
+    pub name: String,
+    /// Its addresses, and how many bits of each are the network's.
+    pub addresses: Vec<(IpAddr, u8)>,
+    /// Networks beyond it.
+    pub routes: Vec<(IpAddr, u8)>,
+    /// The longest packet, in bytes.
+    pub mtu: u16,
+}
+
+impl InterfaceSetup {
+    /// Makes it and gives the device: packets of IP without a header, non-blocking. The interface is there
+    /// for as long as that is open, and no longer than this program, however that ends.
+    ///
+    /// # Errors
+    /// If there is an interface of this name, this user may not make one, or the kernel refuses an address or
+    /// a route.
+    pub fn make(&self) -> Result<OwnedFd, EmulatorError> {
+        let name = &self.name;
+        // It is a word of a line that another program reads.
+        let is_word = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+        if !name.starts_with(|letter: char| letter.is_ascii_alphanumeric())
+            || !name.chars().all(is_word)
+        {
+            return Err(EmulatorError::NoName(name.clone()));
+        }
+        let device = kernel::open_tun(name, TunKind::Plain).map_err(|cause| self.refused(cause))?;
+        have_no_words_of_its_own(name);
+        let whose = "tunnel";
+        run_ip(whose, "-4", &format!("link set dev {name} mtu {} multicast off up\n", self.mtu))?;
+        for (family, is_six) in [("-4", false), ("-6", true)] {
+            let lines = self.lines(is_six);
+            if !lines.is_empty() {
+                run_ip(whose, family, &lines)?;
+            }
+        }
+        Ok(device)
+    }
+
+    /// What `ip -batch` is to do for one family.
+    fn lines(&self, is_six: bool) -> String {
+        let (name, mut lines) = (&self.name, String::new());
+        let of_family = |of: &[(IpAddr, u8)]| {
+            let of = of.iter().filter(|(ip, _)| ip.is_ipv6() == is_six);
+            of.copied().collect::<Vec<_>>()
+        };
+        // Nobody else is there who could have the same.
+        let more = if is_six { " nodad" } else { "" };
+        for (ip, bits) in of_family(&self.addresses) {
+            let _ = writeln!(lines, "addr add {ip}/{bits} dev {name}{more}");
+        }
+        for (ip, bits) in of_family(&self.routes) {
+            let _ = writeln!(lines, "route add {ip}/{bits} dev {name}");
+        }
+        lines
+    }
+
+    fn refused(&self, cause: io::Error) -> EmulatorError {
+        let name = self.name.clone();
+        match cause.kind() {
+            io::ErrorKind::ResourceBusy => EmulatorError::Taken(name),
+            io::ErrorKind::InvalidInput => EmulatorError::NoName(name),
+            io::ErrorKind::PermissionDenied => EmulatorError::NoInterfaces { name, cause },
+            _ => EmulatorError::Tun { name, cause },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_family_has_lines_of_its_own() {
+        let network = |text: &str, bits| (text.parse().expect("an address"), bits);
+        let setup = InterfaceSetup {
+            name: "eyas0".to_owned(),
+            addresses: vec![network("10.9.0.2", 24), network("fd00:9::2", 64)],
+            routes: vec![network("192.168.7.0", 24)],
+            mtu: 1280,
+        };
+        assert_eq!(
+            setup.lines(false),
+            "addr add 10.9.0.2/24 dev eyas0\nroute add 192.168.7.0/24 dev eyas0\n"
+        );
+        assert_eq!(setup.lines(true), "addr add fd00:9::2/64 dev eyas0 nodad\n");
+    }
+
+    #[test]
+    fn what_the_kernel_says_is_said_in_words() {
+        let setup = InterfaceSetup {
+            name: "eyas0".to_owned(),
+            addresses: Vec::new(),
+            routes: Vec::new(),
+            mtu: 1280,
+        };
+        let says = |errno: rustix::io::Errno| setup.refused(errno.into()).to_string();
+        assert!(says(rustix::io::Errno::BUSY).contains("there is an interface eyas0 already"));
+        assert!(says(rustix::io::Errno::PERM).contains("CAP_NET_ADMIN"));
+        assert!(says(rustix::io::Errno::NOENT).contains("module tun"));
+        for name in ["", "a b", "eyas%d", "..", "-x", "a\naddr", "of-sixteen-bytes"] {
+            let setup = InterfaceSetup { name: name.to_owned(), ..setup.clone() };
+            let refused = setup.make().map(drop);
+            assert!(
+                matches!(refused, Err(EmulatorError::NoName(_)) | Err(EmulatorError::Tun { .. })),
+                "{name:?}"
+            );
+        }
+    }
+}

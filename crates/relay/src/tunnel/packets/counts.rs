@@ -1,0 +1,94 @@
+//! What became of packets.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Packets between an interface and one session, so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PacketCounts {
+    /// Packets that were sent to the other end.
+    pub sent: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Packets of the other end that the interface was given.
+    pub received: u64,
+    /// Their bytes.
+    pub received_bytes: u64,
+    /// Packets that waited for too long to be sent.
+    pub late: u64,
+    /// Packets that were too many to wait.
+    pub overflow: u64,
+    /// Packets of the other end with a source that is not its own.
+    pub forged: u64,
+    /// What came from the other end and is no packet.
+    pub malformed: u64,
+    /// Packets of the other end that the interface did not take.
+    pub refused: u64,
+}
+
+/// The same, while it is counted.
+#[derive(Debug, Default)]
+pub(in crate::tunnel) struct Tally {
+    sent: AtomicU64,
+    sent_bytes: AtomicU64,
+    received: AtomicU64,
+    received_bytes: AtomicU64,
+    late: AtomicU64,
+    overflow: AtomicU64,
+    forged: AtomicU64,
+    malformed: AtomicU64,
+    refused: AtomicU64,
+}
+
+/// What became of a packet of the other end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// The interface has it.
+    Taken,
+    /// The interface did not want it.
+    Refused,
+    /// Its source is not the other end's.
+    Forged,
+    /// It is no packet.
+    Malformed,
+}
+
+impl Tally {
+    pub(super) fn sent(&self, bytes: usize) {
+        self.sent.fetch_add(1, Relaxed);
+        self.sent_bytes.fetch_add(bytes as u64, Relaxed);
+    }
+
+    /// What the queue has dropped so far.
+    pub(super) fn dropped(&self, late: u64, overflow: u64) {
+        self.late.store(late, Relaxed);
+        self.overflow.store(overflow, Relaxed);
+    }
+
+    pub(super) fn came(&self, fate: Fate, bytes: usize) {
+        let count = match fate {
+            Fate::Taken => {
+                self.received_bytes.fetch_add(bytes as u64, Relaxed);
+                &self.received
+            }
+            Fate::Refused => &self.refused,
+            Fate::Forged => &self.forged,
+            Fate::Malformed => &self.malformed,
+        };
+        count.fetch_add(1, Relaxed);
+    }
+
+    pub(in crate::tunnel) fn read(&self) -> PacketCounts {
+        PacketCounts {
+            sent: self.sent.load(Relaxed),
+            sent_bytes: self.sent_bytes.load(Relaxed),
+            received: self.received.load(Relaxed),
+            received_bytes: self.received_bytes.load(Relaxed),
+            late: self.late.load(Relaxed),
+            overflow: self.overflow.load(Relaxed),
+            forged: self.forged.load(Relaxed),
+            malformed: self.malformed.load(Relaxed),
+            refused: self.refused.load(Relaxed),
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! Packets of interfaces, with a pair of sockets for each device.
+
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+use std::sync::mpsc::{Receiver, channel};
+
+use etherparse::{NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
+use eyas::race::candidate::Transport;
+use eyas::{KeyFingerprint, ServerIdentity};
+use eyas_relay::tunnel::frame::Why;
+use eyas_relay::tunnel::packets::{Interface, InterfaceConfig, PacketCounts};
+use eyas_relay::tunnel::session::SessionLimits;
+use eyas_relay::tunnel::{Client, Forwards, Notice, Probing, Tunnel, TunnelError, reach};
+use tokio::net::UnixDatagram;
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::line::Line;
+use crate::{ALL, Stage, let_tcp_through, let_udp_through, wait};
+
+/// What a host sees of an interface.
+struct Wire(UnixDatagram);
+
+impl Wire {
+    /// An interface with these addresses, and the host's end of it.
+    fn new(addresses: &[&str]) -> (Interface, Self) {
+        let (device, host) = std::os::unix::net::UnixDatagram::pair().expect("a pair");
+        device.set_nonblocking(true).expect("it does not block");
+        host.set_nonblocking(true).expect("it does not block");
+        let addresses = addresses.iter().map(|one| one.parse().expect("a network")).collect();
+        let config = InterfaceConfig { name: "t0".to_owned(), addresses, ..Default::default() };
+        let interface = Interface::new(OwnedFd::from(device), config).expect("an interface");
+        (interface, Self(UnixDatagram::from_std(host).expect("a socket")))
+    }
+
+    async fn send(&self, packet: &[u8]) {
+        wait(self.0.send(packet)).await.expect("it is sent");
+    }
+
+    async fn hear(&self) -> Vec<u8> {
+        let mut packet = vec![0; 65_536];
+        let length = wait(self.0.recv(&mut packet)).await.expect("it is heard");
+        packet.truncate(length);
+        packet
+    }
+
+    /// Hears this packet, whatever comes before it: until its way was known, that there was none.
+    async fn hears(&self, packet: &[u8]) {
+        while self.hear().await != packet {}
+    }
+
+    /// Sends a packet until it is heard over there: until then its way is not known.
+    async fn reaches(&self, other: &Self, packet: &[u8]) {
+        let mut heard = vec![0; 65_536];
+        wait(async {
+            loop {
+                self.send(packet).await;
+                let pause = std::time::Duration::from_millis(100);
+                match tokio::time::timeout(pause, other.0.recv(&mut heard)).await {
+                    Ok(Ok(length)) if heard[..length] == *packet => return,
+                    _ => {}
+                }
+            }
+        })
+        .await;
+    }
+}
+
+/// A datagram of UDP.
+fn packet(from: &str, to: &str, payload: &[u8]) -> Vec<u8> {
+    let mut packet = Vec::new();
+    let step = match (from.parse().expect("an address"), to.parse().expect("an address")) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => PacketBuilder::ipv4(from.octets(), to.octets(), 9),
+        (IpAddr::V6(from), IpAddr::V6(to)) => PacketBuilder::ipv6(from.octets(), to.octets(), 9),
+        _ => panic!("one family"),
+    };
+    step.udp(7, 8).write(&mut packet, payload).expect("it is short");
+    packet
+}
+
+type Running = (JoinHandle<Result<(), TunnelError>>, Receiver<Notice>, DropGuard);
+
+/// A client with this key and this interface, over one transport.
+async fn client(
+    stage: &Stage,
+    own: &ServerIdentity,
+    over: Transport,
+    interface: &Interface,
+) -> Running {
+    let endpoint = stage.endpoint(own, &stage.server);
+    let (target, policy) = stage.target(&[over]);
+    let (carrier, _) = wait(reach(&endpoint, &target, &policy)).await.expect("a server");
+    let first = wait(Tunnel::begin(carrier, SessionLimits::default())).await.expect("a session");
+    let forwards = Forwards { interface: Some(interface.clone()), ..Forwards::default() };
+    let (sender, notices) = channel();
+    let tell = move |notice| {
+        // A test that is over does not listen.
+        let _ = sender.send(notice);
+    };
+    let client = Client::new(endpoint, (target, policy), forwards, Probing::default(), tell);
+    let client = client.expect("a client");
+    let stop = CancellationToken::new();
+    let stopped = stop.clone();
+    let running = tokio::spawn(async move { client.run(first, stopped).await });
+    (running, notices, stop.drop_guard())
+}
+
+/// What became of packets at the server, once that is so.
+async fn counts(stage: &Stage, wanted: impl Fn(&PacketCounts) -> bool) -> PacketCounts {
+    wait(async {
+        loop {
+            let all = stage.sessions.read();
+            if let Some(counts) = all.iter().filter_map(|one| one.packets).find(&wanted) {
+                return counts;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn packets_go_both_ways_over_every_transport() {
+    let options = r#"permit-tun="10.9.0.2",permit-tun="fd00:9::2",permit-open="none""#;
+    let (interface, there) = Wire::new(&["10.9.0.1/24", "fd00:9::1/64"]);
+    let stage = Stage::new(options).await.with_interface(interface, String::new()).await;
+    for over in ALL {
+        let (interface, here) = Wire::new(&["10.9.0.2/24", "fd00:9::2/64"]);
+        let (running, _notices, stop) = client(&stage, &stage.client, over, &interface).await;
+        let payload = vec![7; 1200];
+        here.reaches(&there, &packet("10.9.0.2", "10.9.0.1", over.to_string().as_bytes())).await;
+        for (own, other) in [("10.9.0.2", "10.9.0.1"), ("fd00:9::2", "fd00:9::1")] {
+            for length in [0, 1, 1200] {
+                let asks = packet(own, other, &payload[..length]);
+                here.send(&asks).await;
+                there.hears(&asks).await;
+                let answers = packet(other, own, &payload[..length]);
+                there.send(&answers).await;
+                here.hears(&answers).await;
+            }
+        }
+        let counted = counts(&stage, |counts| counts.received >= 7).await;
+        assert_eq!((counted.sent, counted.forged, counted.malformed), (6, 0, 0));
+        drop(stop);
+        wait(running).await.expect("it runs").expect("it ends well");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_sends_from_its_own_addresses_alone() {
+    let (interface, there) = Wire::new(&["10.9.0.1/24"]);
+    let stage = Stage::new(r#"permit-tun="10.9.0.2""#).await;
+    let stage = stage.with_interface(interface, String::new()).await;
+    let (interface, here) = Wire::new(&["10.9.0.2/24"]);
+    let (_running, _notices, _stop) =
+        client(&stage, &stage.client, Transport::Tcp, &interface).await;
+    let good = packet("10.9.0.2", "10.9.0.1", b"its own");
+    here.reaches(&there, &good).await;
+    here.send(&packet("10.9.0.3", "10.9.0.1", b"another one's")).await;
+    here.send(&packet("10.9.0.1", "10.9.0.1", b"the server's")).await;
+    let last = packet("10.9.0.2", "10.9.0.1", b"the last");
+    here.send(&last).await;
+    loop {
+        let heard = there.hear().await;
+        if heard == last {
+            break;
+        }
+        assert!(heard == good, "{heard:?}");
+    }
+    assert_eq!(counts(&stage, |counts| counts.forged >= 2).await.forged, 2);
+    // Nobody is there: who sends is told so.
+    let lost = packet("10.9.0.1", "10.9.0.9", b"to nobody");
+    there.send(&lost).await;
+    let told = there.hear().await;
+    let told = SlicedPacket::from_ip(&told).expect("a packet");
+    let Some(NetSlice::Ipv4(ip)) = told.net else { panic!("IPv4") };
+    let ends = [ip.header().source_addr(), ip.header().destination_addr()];
+    assert_eq!(ends.map(|ip| ip.to_string()), ["10.9.0.9", "10.9.0.1"]);
+    assert!(matches!(told.transport, Some(TransportSlice::Icmpv4(_))));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_have_packets_by_their_addresses_and_cannot_take_anothers() {
+    let other = ServerIdentity::self_signed(["other.test"]).expect("an identity");
+    let third = ServerIdentity::self_signed(["third.test"]).expect("an identity");
+    let line = |own: &ServerIdentity, network: &str| {
+        let key = KeyFingerprint::of(own.certificate()).expect("a key");
+        format!("permit-tun=\"{network}\" {key}\n")
+    };
+    let (interface, there) = Wire::new(&["10.9.0.1/24"]);
+    let others = line(&other, "10.9.0.3") + &line(&third, "10.9.0.3");
+    let stage =
+        Stage::new(r#"permit-tun="10.9.0.0/24""#).await.with_interface(interface, others).await;
+    let (interface, here) = Wire::new(&["10.9.0.2/24"]);
+    let _one = client(&stage, &stage.client, Transport::Tcp, &interface).await;
+    here.reaches(&there, &packet("10.9.0.2", "10.9.0.1", b"one")).await;
+    let (interface, beside) = Wire::new(&["10.9.0.3/24"]);
+    let _other = client(&stage, &other, Transport::Tcp, &interface).await;
+    beside.reaches(&there, &packet("10.9.0.3", "10.9.0.1", b"other")).await;
+    // The larger network is the first one's, but for what is the other one's.
+    for (to, wire) in [("10.9.0.2", &here), ("10.9.0.3", &beside), ("10.9.0.4", &here)] {
+        let sent = packet("10.9.0.1", to, to.as_bytes());
+        there.send(&sent).await;
+        wire.hears(&sent).await;
+    }
+    here.send(&packet("10.9.0.3", "10.9.0.1", b"the other's")).await;
+    counts(&stage, |counts| counts.forged == 1).await;
+    // It is there, and so are its packets.
+    let (interface, _) = Wire::new(&["10.9.0.3/24"]);
+    let (running, ..) = client(&stage, &third, Transport::Tcp, &interface).await;
+    let refused = wait(running).await.expect("it runs").expect_err("it is taken");
+    assert!(
+        refused.to_string().contains("another session has the packets of 10.9.0.3/32"),
+        "{refused}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_permitted_is_said() {
+    let refused = async |stage: &Stage, address: &str| {
+        let (interface, _wire) = Wire::new(&[address]);
+        let (running, ..) = client(stage, &stage.client, Transport::Tcp, &interface).await;
+        match wait(running).await.expect("it runs") {
+            Err(TunnelError::Refused { why, words, .. }) => (why, words),
+            other => panic!("{other:?}"),
+        }
+    };
+    let stage = Stage::new(r#"permit-tun="10.9.0.2""#).await;
+    let (why, words) = refused(&stage, "10.9.0.2/24").await;
+    assert!(why == Why::Unsupported && words.contains("--tun"), "{words}");
+    let (interface, _wire) = Wire::new(&["10.9.0.1/24"]);
+    let stage = stage.with_interface(interface.clone(), String::new()).await;
+    let (why, words) = refused(&stage, "10.9.0.3/24").await;
+    assert!(why == Why::NotAllowed && words.contains("10.9.0.3 (permit-tun)"), "{words}");
+    let stage = Stage::new("").await.with_interface(interface, String::new()).await;
+    let (why, words) = refused(&stage, "10.9.0.2/24").await;
+    assert!(why == Why::NotAllowed && words.contains("10.9.0.2 (permit-tun)"), "{words}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_comes_back_has_its_packets_and_one_that_is_there_keeps_them() {
+    let (interface, there) = Wire::new(&["10.9.0.1/24"]);
+    let stage = Stage::new(r#"permit-tun="10.9.0.2""#).await;
+    let stage = stage.with_interface(interface, String::new()).await;
+    let forwards = |interface: &Interface| Forwards {
+        interface: Some(interface.clone()),
+        ..Forwards::default()
+    };
+    let (former, here) = Wire::new(&["10.9.0.2/24"]);
+    let line = Line::to(stage.address).await;
+    let (former_stop, ..) = stage.client_at(line.port, forwards(&former)).await;
+    here.reaches(&there, &packet("10.9.0.2", "10.9.0.1", b"former")).await;
+    let (latter, beside) = Wire::new(&["10.9.0.2/24"]);
+    let port = stage.address.port();
+    let (_stop, _, refused) = stage.client_at(port, forwards(&latter)).await;
+    let refused = wait(refused).await.expect("it ends").expect_err("somebody has them");
+    assert!(matches!(refused, TunnelError::Refused { .. }), "{refused}");
+    line.fall_silent().await;
+    let (stop, ..) = stage.client_at(port, forwards(&latter)).await;
+    beside.reaches(&there, &packet("10.9.0.2", "10.9.0.1", b"latter")).await;
+    let answer = packet("10.9.0.1", "10.9.0.2", b"to the latter");
+    there.send(&answer).await;
+    beside.hears(&answer).await;
+    former_stop.cancel();
+    stop.cancel();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn packets_go_over_a_way_with_streams_once_there_is_one() {
+    let (interface, there) = Wire::new(&["10.9.0.1/24"]);
+    let stage = Stage::new(r#"permit-tun="10.9.0.2""#).await;
+    let stage = stage.with_interface(interface, String::new()).await;
+    let (interface, here) = Wire::new(&["10.9.0.2/24"]);
+    let door = crate::ports::own_port();
+    let_tcp_through(door, stage.address).await;
+    let forwards = Forwards { interface: Some(interface), ..Forwards::default() };
+    let both = [Transport::Quic, Transport::Tcp];
+    let (_stop, _notices, _running, sessions) = stage.client_over(door, &both, forwards).await;
+    here.reaches(&there, &packet("10.9.0.2", "10.9.0.1", b"before")).await;
+    let_udp_through(door, stage.address).await;
+    wait(async {
+        loop {
+            let all = sessions.read();
+            let only = (all.len() == 1).then(|| &all[0]);
+            if only.is_some_and(|one| one.transport == Transport::Quic && one.packets.is_some()) {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    here.reaches(&there, &packet("10.9.0.2", "10.9.0.1", b"after")).await;
+    let answer = packet("10.9.0.1", "10.9.0.2", b"answer");
+    there.send(&answer).await;
+    here.hears(&answer).await;
+}

@@ -1,0 +1,107 @@
+"""`eyas tunnel --tun` between two hosts with two lines: ping, iperf3 while a line dies, and nothing left behind."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+
+from ..report import Skip
+from ..world import World
+from .case import about
+from .tunnel_lines import DIES, LEAST, PATIENCE, Ends
+
+NAME = "eyas-tun0"
+# The addresses of the client and of the server.
+HERE = ("10.9.0.2/24", "fd00:9::2/64")
+THERE = ("10.9.0.1/24", "fd00:9::1/64")
+PERMITS = ",".join(f'permit-tun="{address.split("/")[0]}"' for address in HERE)
+# Each on its own.
+TRANSPORTS = ("sctp-udp", "quic", "tcp")
+
+
+def tun(addresses: tuple[str, ...]) -> tuple[str, ...]:
+    return "--tun", NAME, "--tun-address", ",".join(addresses)
+
+
+@about("tunnel")
+def case_tunnel_interfaces(world: World) -> None:
+    """One server, a client over each transport, and a line that dies under the last one."""
+    if not os.access("/dev/net/tun", os.W_OK):
+        raise Skip("/dev/net/tun cannot be opened here")
+    if shutil.which("ping") is None:
+        raise Skip("ping is not installed (Debian: iputils-ping)")
+    ends = Ends(world, "interfaces")
+    try:
+        ends.lines.add_addresses(ends.lines.all[1])
+        ends.serve(*tun(THERE), options=PERMITS)
+        for over in reversed(TRANSPORTS):
+            client = ends.client(f"{over}://", *tun(HERE))
+            client.wait_until(lambda client=client: "exchanges packets" in client.said())
+            pings(ends, world.report.check, over)
+            if over == TRANSPORTS[0]:
+                status(ends, world.report.check)
+                iperf(ends, world)
+                # It has no time to clean up.
+                client.process.send_signal(signal.SIGKILL)
+            client.process.terminate()
+            client.process.wait()
+            check_gone(ends, world.report.check, over)
+    finally:
+        ends.stop()
+
+
+def inside(ends: Ends, *command: str) -> subprocess.CompletedProcess:
+    """Runs a command at the client."""
+    return subprocess.run(ends.lines.inside(ends.lines.here, list(command)), capture_output=True, text=True,
+                          timeout=2 * PATIENCE, check=False)
+
+
+def pings(ends: Ends, check, over: str) -> None:
+    """Both families, with what fills a packet."""
+    for address in THERE:
+        # One answer is enough: what is lost on a busy machine is no fault of the tunnel.
+        ran = inside(ends, "ping", "-n", "-c", "1", "-w", str(PATIENCE), "-s", "1200", address.split("/")[0])
+        check("tunnel", f"ping {address} over {over}", ran.returncode == 0, (ran.stdout + ran.stderr)[-200:])
+
+
+def status(ends: Ends, check) -> None:
+    """What the client counts."""
+    said = subprocess.run(ends.eyas("status", "--json"), capture_output=True, text=True, check=True,
+                          env=ends.environment()).stdout
+    counted = [session["packets"] for tunnel in json.loads(said)["tunnels"] if tunnel["role"] == "client"
+               for session in tunnel["sessions"]]
+    good = len(counted) == 1 and min(counted[0]["sent"], counted[0]["received"]) >= len(THERE)
+    check("tunnel", "status counts packets", good and counted[0]["forged"] == 0, str(counted))
+
+
+def iperf(ends: Ends, world: World) -> None:
+    """TCP over packets while the second line dies, and a ping after that."""
+    if shutil.which("iperf3") is None:
+        world.report.skip("tunnel", "iperf3 by --tun", "iperf3 is not installed")
+        return
+    there = THERE[0].split("/")[0]
+    server = ends.start(ends.lines.there, "iperf3-tun", ["iperf3", "-s", "-1", "-B", there, "--forceflush"])
+    server.wait_until(lambda: "listening on" in server.said())
+    dying = threading.Timer(DIES, lambda: ends.lines.cut(ends.lines.all[1]))
+    dying.start()
+    ran = inside(ends, "iperf3", "-c", there, "-t", "3", "-J")
+    dying.join()
+    said = json.loads(ran.stdout)
+    amount = said.get("end", {}).get("sum_received", {}).get("bytes", 0)
+    world.report.check("tunnel", "iperf3 by --tun while a line dies", ran.returncode == 0 and amount >= LEAST,
+                       f"{amount} bytes {said.get('error', '')}")
+    pings(ends, world.report.check, "the line that is left")
+
+
+def check_gone(ends: Ends, check, over: str) -> None:
+    """The interface goes with its process, which the kernel takes a moment for."""
+    deadline = time.monotonic() + PATIENCE
+    while (ran := inside(ends, "ip", "link", "show", NAME)).returncode == 0 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    check("tunnel", f"no interface is left, {over}", ran.returncode != 0, ran.stdout[-200:])
+
+
+CASES = [case_tunnel_interfaces]
