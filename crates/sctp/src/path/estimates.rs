@@ -6,6 +6,7 @@ use core::time::Duration;
 use super::one_way::Ways;
 use super::{Path, Progress};
 use crate::congestion::{DeliveryRate, nanoseconds};
+use crate::identifier::PathId;
 
 /// Round trips without a queue of ours after which a path that became longer is believed to be.
 const LONGER_SAMPLES: u8 = 8;
@@ -129,6 +130,16 @@ impl Path {
     pub fn delivery_rate(&self) -> Option<u64> {
         let rate = self.estimates.rates.into_iter().max().unwrap_or(0);
         (rate != 0).then_some(rate)
+    }
+
+    /// Nothing comes back on another path any more. What was acknowledged soonest may have been so over
+    /// that one, and a flight held to that round trip would leave this path ever emptier.
+    pub(super) fn forget_answers_over(&mut self, back: PathId) {
+        if self.estimates.ways.forget(back) {
+            let least = self.estimates.ways.least().map_or(0, nanoseconds);
+            self.estimates.least_rtt = Least { least, ..Least::default() };
+            self.find_plateau_anew();
+        }
     }
 
     /// A round trip of something small was measured: of the handshake, or of a heartbeat.

@@ -78,6 +78,11 @@ impl Path {
         Some(usize::try_from(bytes).unwrap_or(usize::MAX).saturating_add(spare))
     }
 
+    /// What was estimated no longer holds: it is found again as at the beginning.
+    pub(super) fn find_plateau_anew(&mut self) {
+        self.plateau = Plateau::default();
+    }
+
     /// A SACK has been taken in.
     pub(super) fn note_plateau(&mut self, now: Duration) {
         if self.cap.is_none() || self.plateau.rounds >= ROUNDS {

@@ -46,6 +46,13 @@ impl Ways {
         self.ways.push(Way { back, least });
     }
 
+    /// Nothing comes back on `back` any more. Says whether anything did.
+    pub(super) fn forget(&mut self, back: PathId) -> bool {
+        let before = self.ways.len();
+        self.ways.retain(|way| way.back != back);
+        self.ways.len() < before
+    }
+
     /// How long answers took at least, on whatever path they came back.
     pub(super) fn least(&self) -> Option<Duration> {
         self.ways.iter().filter_map(|way| way.least.get()).min()

@@ -387,6 +387,10 @@ impl Paths {
             path.beat.hasten();
             path.forget_local();
         }
+        if change == PathChange::PotentiallyFailed {
+            let others = self.iter_mut().filter(|path| path.id != id);
+            others.for_each(|path| path.forget_answers_over(id));
+        }
         self.wake();
     }
 }

@@ -50,3 +50,47 @@ fn what_is_under_way_stays_near_bandwidth_by_round_trip() {
     let free = saturate(&mut path(None), 400);
     assert!(free / PACKET > 100, "{} packets", free / PACKET);
 }
+
+/// The same over so long a time, with answers that come back over another path as well; in the end all is
+/// acknowledged. Gives the most that was under way in the second half.
+fn flow(path: &mut Path, (from, to): (u64, u64), delay: u64, back: PathId) -> usize {
+    let (mut now, end) = (Duration::from_millis(from), Duration::from_millis(to));
+    let half = Duration::from_millis(u64::midpoint(from, to));
+    let (mut free_at, mut most) = (now, 0);
+    let mut under_way = alloc::collections::VecDeque::new();
+    loop {
+        while now < end
+            && let Allowance::Now(_) = path.allowance(now, PACKET)
+        {
+            let number = path.next_packet();
+            path.on_sent(now, PACKET, false);
+            free_at = free_at.max(now) + Duration::from_millis(1);
+            under_way.push_back((free_at + Duration::from_millis(delay), number, now));
+        }
+        if now > half {
+            most = most.max(path.outstanding());
+        }
+        let Some((at, number, sent)) = under_way.pop_front() else { return most };
+        now = at;
+        path.on_chunk_acknowledged(now, number, PACKET);
+        let (rtt, answered) = (Some(now - sent), Some((back, now - sent)));
+        let progress = Progress { cumulative_advanced: true, rtt, answered };
+        path.on_sack(now, progress, Siblings::default());
+    }
+}
+
+#[test]
+fn a_path_stays_full_when_the_one_that_answers_came_back_on_is_gone() {
+    let other = PathId(1);
+    let under_way_after = |forgets: bool| {
+        let mut path = path(Some(FlightCap { percent: 110 }));
+        // 25 packets fill it as long as answers are back soon, then it takes 80.
+        flow(&mut path, (0, 1000), 24, other);
+        if forgets {
+            path.forget_answers_over(other);
+        }
+        flow(&mut path, (1100, 2100), 79, PathId(0)) / PACKET
+    };
+    assert!(under_way_after(true) >= 80, "{} packets", under_way_after(true));
+    assert!(under_way_after(false) < 40, "{} packets", under_way_after(false));
+}

@@ -74,3 +74,14 @@ fn what_is_remembered_is_bounded() {
     }
     assert_eq!(ways.ways.len(), MAX_WAYS);
 }
+
+#[test]
+fn what_came_back_on_a_path_is_forgotten() {
+    let mut ways = Ways::default();
+    ways.on_answer(PathId(0), ms(80), true);
+    ways.on_answer(PathId(1), ms(45), true);
+    assert_eq!(ways.least(), Some(ms(45)));
+    assert!(ways.forget(PathId(1)));
+    assert_eq!(ways.least(), Some(ms(80)));
+    assert!(!ways.forget(PathId(1)));
+}
