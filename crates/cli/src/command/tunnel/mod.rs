@@ -19,6 +19,8 @@ mod serve;
 #[cfg(target_os = "linux")]
 mod status;
 
+use std::time::Duration;
+
 use eyas::sctp::protocol::config::{AssociationConfig, SchedulerKind};
 use eyas_relay::tunnel::{Notice, Sessions};
 use serde_json::json;
@@ -51,10 +53,17 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
     }
 }
 
-/// How associations behave that carry tunnels: no stream waits for another one.
+/// What Linux's TCP has: a line that dies is noticed at a timeout, and RFC 9260's second is long for somebody
+/// who types. A SACK is not kept back for longer than a part of that.
+const RTO_MIN: Duration = Duration::from_millis(200);
+const SACK_DELAY: Duration = Duration::from_millis(40);
+
+/// How associations behave that carry tunnels: no stream waits for another one, and none for long.
 fn association(paths: &PathFlags) -> AssociationConfig {
     let mut config = setting::association(paths);
     config.scheduler = SchedulerKind::FairBandwidth.into();
+    config.rto_min = RTO_MIN;
+    config.sack_delay = SACK_DELAY;
     config
 }
 
