@@ -15,6 +15,7 @@
 //! | `early` | requests as 0-RTT data |
 //! | `alternatives` | when an alternative service is tried |
 //! | `proxy`, `proxied` | the proxy before a URL, and the way through it |
+//! | `tunnel` | a proxy that is asked by CONNECT, over any version |
 
 mod alternatives;
 mod attempt;
@@ -40,6 +41,7 @@ mod request;
 mod request_url;
 mod response;
 mod route;
+mod tunnel;
 
 use std::{
     future::Future,
@@ -65,6 +67,7 @@ pub use self::{
     redirect::Redirect,
     request::RequestBuilder,
     response::Response,
+    tunnel::{Connected, Tunnel},
 };
 use self::{builder::Config, cookies::Cookies, dial::Dialler};
 use crate::{
@@ -145,6 +148,7 @@ impl Client {
             race: config.race.clone(),
             versions: config.versions,
             policy: config.policy,
+            tunnels: config.tunnels,
         };
         Self(Arc::new(Inner {
             dialler: Arc::new(dialler),

@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | [`Client`] | a request to its response, over the best transport that works | RFC 9110, 9112, 9113, 9114 |
 //! | [`Direct`], [`DirectConnection`] | connections without a pool, for who counts them | |
+//! | [`Client::connect`], [`Tunnel`] | a stream of bytes through a proxy | RFC 9110 §9.3.6 |
 //! | [`HttpPolicy`] | in which order HTTP/3 and the older versions are tried | HEv3, RFC 7838 |
 //! | [`Body`] | what is sent and received, in memory or as a stream | |
 //! | `multipart` | forms with files (feature `multipart`) | RFC 7578 |
@@ -11,6 +12,7 @@
 //! | `alt_svc` | alternative services: parser, cache, what was found broken (feature `internals`) | RFC 7838 |
 //! | `connector` | the race below another client: hyper-util's, tonic, ureq (feature `connector`) | |
 //! | [`serve`], [`Server`] | a server of all versions on one port, of any tower service | |
+//! | [`pipe`] | a stream of bytes as a body, for tunnels | RFC 9110 §9.3.6 |
 //! | [`metrics`] | a page for Prometheus at an address of its own | |
 //!
 #![cfg_attr(feature = "client", doc = "```no_run")]
@@ -57,6 +59,8 @@ pub mod connector;
 pub mod metrics;
 #[cfg(feature = "multipart")]
 pub mod multipart;
+#[cfg(any(feature = "client", feature = "server"))]
+pub mod pipe;
 #[cfg(feature = "server")]
 pub mod serve;
 
@@ -82,8 +86,8 @@ mod version;
 pub use body::Body;
 #[cfg(feature = "client")]
 pub use client::{
-    Client, ClientBuilder, Direct, DirectConnection, HttpPolicy, Proxy, Redirect, RequestBuilder,
-    Response,
+    Client, ClientBuilder, Connected, Direct, DirectConnection, HttpPolicy, Proxy, Redirect,
+    RequestBuilder, Response, Tunnel,
 };
 #[cfg(feature = "client")]
 pub use error::{Error, Kind, text_without_password, without_password};

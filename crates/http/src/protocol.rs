@@ -8,12 +8,18 @@ mod h1;
 mod h2;
 mod h3;
 mod queued_body;
+mod tunnel;
 mod wire_body;
 
 use http::{Request, Response, Version};
 
 use self::asked::Asked;
-pub(crate) use self::{h1::Http1, h2::Http2, h3::Http3};
+pub(crate) use self::{
+    h1::Http1,
+    h2::Http2,
+    h3::Http3,
+    tunnel::{TunnelIo, Tunnelling},
+};
 use crate::{Body, Error, Kind};
 
 /// The largest response head that is read, in bytes, over any version.

@@ -6,6 +6,7 @@
 //! stream while a read waits does not panic; and what h3 would keep in memory is bounded
 //! ([`frames`]).
 
+mod connect;
 mod failure;
 mod frames;
 mod receiving;
@@ -48,6 +49,11 @@ pub(crate) trait Side: Clone + Send + Sync + Unpin + 'static {
     /// Takes note of a request's stream.
     fn begins(&self, stream: &quinn::SendStream) -> Self::Kept;
 
+    /// Whether it asks a proxy by CONNECT (RFC 9114 §4.4).
+    fn opens_tunnels(&self) -> bool {
+        false
+    }
+
     /// Whether the next request is turned away (RFC 9114 §4.1.1: it may be sent again).
     fn turns_away(&self) -> bool {
         false
@@ -66,7 +72,7 @@ impl<S: Side> Common<S> {
     fn request(&self, (send, recv): (quinn::SendStream, quinn::RecvStream)) -> RequestStream<S> {
         let frames = Frames::request(self.frame_limit);
         let kept = self.side.begins(&send);
-        let send = Sending::of_request(send, kept);
+        let send = Sending::of_request(send, kept, self.side.opens_tunnels());
         RequestStream { send, recv: Receiving::new(recv, frames) }
     }
 }

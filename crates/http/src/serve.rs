@@ -24,7 +24,7 @@
 //! | file | job |
 //! | --- | --- |
 //! | `server`, `running` | building, starting; stopping |
-//! | `stream`, `preface` | TCP and TLS; HTTP/1, by hyper |
+//! | `stream`, `stream_server`, `preface` | TCP and TLS, streams of others; HTTP/1, by hyper |
 //! | `http2` | HTTP/2, by h2 |
 //! | `quic` | HTTP/3, by quinn and h3 |
 //! | `sctp` | HTTP/1 over SCTP, on stream 0 of an association |
@@ -76,6 +76,7 @@ mod shared;
 mod source;
 mod stats;
 mod stream;
+mod stream_server;
 mod turn;
 
 pub use eyas::ServerIdentity;
@@ -95,6 +96,7 @@ pub use self::{
     sctp::SctpService,
     server::{Server, ServerBuilder},
     stats::Stats,
+    stream_server::StreamServer,
 };
 
 // For servers that are meant to fail: no part of what programs are promised.

@@ -1,12 +1,18 @@
-//! The connection of a client: in the clear, or over TLS.
+//! The connection of a client: in the clear, over TLS, or a stream of one that it shares with others.
 
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
+use tokio_util::sync::CancellationToken;
+
+use crate::copy::Duplex;
+use crate::report::Ending;
 
 /// What a client is heard by and told.
 pub(crate) enum Client {
@@ -14,20 +20,63 @@ pub(crate) enum Client {
     Plain(TcpStream),
     /// TLS above it.
     Tls(Box<TlsStream<TcpStream>>),
+    /// A tunnel through HTTP, which is broken off unless it is shut down; and who says that the client has
+    /// given it up.
+    Stream(Box<dyn Duplex + Send>, CancellationToken),
 }
 
 impl Client {
-    /// What is below.
-    pub(crate) fn tcp(&self) -> &TcpStream {
+    /// What is below, if that is the client's alone.
+    pub(crate) fn tcp(&self) -> Option<&TcpStream> {
         match self {
-            Self::Plain(tcp) => tcp,
-            Self::Tls(tls) => tls.get_ref().0,
+            Self::Plain(tcp) => Some(tcp),
+            Self::Tls(tls) => Some(tls.get_ref().0),
+            Self::Stream(..) => None,
         }
     }
 
     /// Whether others on the way can read along.
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self, Self::Plain(_))
+    }
+
+    /// Waits until the client has left, if it `awaits` an answer; otherwise the end of what it says may
+    /// just be that. One that says more is not watched any further.
+    pub(crate) async fn left(&mut self, awaits: bool) {
+        match self {
+            Self::Stream(_, gone) => gone.cancelled().await,
+            Self::Plain(_) | Self::Tls(_) => {
+                let Some(tcp) = self.tcp().filter(|_| awaits) else {
+                    return std::future::pending().await;
+                };
+                if matches!(tcp.peek(&mut [0]).await, Ok(1..)) {
+                    std::future::pending().await
+                }
+            }
+        }
+    }
+
+    /// Waits until the client has broken its connection.
+    pub(crate) async fn broke(&mut self) {
+        match self {
+            Self::Stream(_, gone) => gone.cancelled().await,
+            Self::Plain(_) | Self::Tls(_) => {
+                let Some(tcp) = self.tcp() else { return };
+                // An error that cannot be waited for is none yet.
+                if tcp.ready(tokio::io::Interest::ERROR).await.is_err() {
+                    std::future::pending().await
+                }
+            }
+        }
+    }
+
+    /// A stream that was cut must not look like one that has ended.
+    pub(crate) fn cut_if_broken(&self, ending: &Ending) {
+        if let Some(tcp) = self.tcp()
+            && matches!(ending, Ending::Unanswered(_) | Ending::Destination(_) | Ending::Idle)
+        {
+            let _ = SockRef::from(tcp).set_linger(Some(Duration::ZERO));
+        }
     }
 }
 
@@ -40,6 +89,7 @@ impl AsyncRead for Client {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_read(cx, buf),
             Self::Tls(tls) => Pin::new(tls).poll_read(cx, buf),
+            Self::Stream(stream, _) => Pin::new(stream).poll_read(cx, buf),
         }
     }
 }
@@ -53,6 +103,7 @@ impl AsyncWrite for Client {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_write(cx, buf),
             Self::Tls(tls) => Pin::new(tls).poll_write(cx, buf),
+            Self::Stream(stream, _) => Pin::new(stream).poll_write(cx, buf),
         }
     }
 
@@ -60,6 +111,7 @@ impl AsyncWrite for Client {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_flush(cx),
             Self::Tls(tls) => Pin::new(tls).poll_flush(cx),
+            Self::Stream(stream, _) => Pin::new(stream).poll_flush(cx),
         }
     }
 
@@ -67,6 +119,7 @@ impl AsyncWrite for Client {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_shutdown(cx),
             Self::Tls(tls) => Pin::new(tls).poll_shutdown(cx),
+            Self::Stream(stream, _) => Pin::new(stream).poll_shutdown(cx),
         }
     }
 }

@@ -6,7 +6,6 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use eyas::{ConnectError, Connection, Initiation, Recording};
 use tokio::io::AsyncReadExt;
-use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
 use crate::client::Client;
@@ -16,7 +15,7 @@ use crate::handshake::{Destination, Refusal};
 use crate::permitted::PermittedRace;
 use crate::report::{Ending, WonBy};
 use crate::shared::Shared;
-use crate::via::Via;
+use crate::via::lanes::Lanes;
 
 /// How long a client that has been told that it is connected may keep silent before it is taken to
 /// wait for the server. The race would start its next attempt after 250 ms.
@@ -103,10 +102,8 @@ impl<'a> DestinationRace<'a> {
     }
 
     /// Through another proxy.
-    async fn through(&self, via: &Via, race: &mut Option<Recording>) -> Result<Far, Missed> {
-        let Shared { endpoint, policy, .. } = self.shared;
-        let reached = via.reach(endpoint, policy.clone(), self.destination, race).await;
-        reached.map_err(Missed::Refused)
+    async fn through(&self, via: &Lanes, race: &mut Option<Recording>) -> Result<Far, Missed> {
+        via.reach(self.destination, race).await.map_err(Missed::Refused)
     }
 
     fn refusal(&self, error: &ConnectError) -> Refusal {
@@ -174,7 +171,7 @@ impl DirectRace<'_> {
             usable = initiation.usable() => {
                 usable.map_err(|error| Missed::Unanswered(race.refusal(&error)))?
             }
-            () = left(client.tcp(), is_hello) => return Err(Missed::Left),
+            () = client.left(is_hello) => return Err(Missed::Left),
         };
         initiation.detach();
         let timings = connection.info().timings;
@@ -216,12 +213,4 @@ fn stream(connection: Connection) -> Result<Far, Missed> {
     connection.into_stream().map(Far::Direct).map_err(|_| {
         Missed::Unanswered(Refusal::Failed("the connection was closed at once".to_owned()))
     })
-}
-
-/// Waits until a client has left, if it `awaits` an answer; otherwise the end of what it says may just
-/// be that. One that says more is not watched any further.
-pub(crate) async fn left(client: &TcpStream, awaits: bool) {
-    if !awaits || matches!(client.peek(&mut [0]).await, Ok(1..)) {
-        std::future::pending().await
-    }
 }

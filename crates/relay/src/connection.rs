@@ -7,15 +7,16 @@ use std::time::{Duration, Instant, SystemTime};
 use bytes::{Bytes, BytesMut};
 use eyas::Recording;
 use eyas::race::evidence::{Cause, Failure, Level};
-use socket2::SockRef;
+use eyas_http::serve::StreamServer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
+use tokio_rustls::server::TlsStream;
 
 use crate::admission::Permit;
 use crate::associate::{self, Sockets};
 use crate::client::Client;
-use crate::connect::{Connected, DestinationRace, Missed, RaceUp, left};
+use crate::connect::{Connected, DestinationRace, Missed, RaceUp};
 use crate::copy::{self, End, Passed, Until};
 use crate::far::Far;
 use crate::handshake::{Destination, Handshake, Protocol, Refusal, Request, Step};
@@ -28,23 +29,41 @@ const READ: usize = 4 * 1024;
 /// For a client that was refused to read why.
 const READS_WHY: Duration = Duration::from_secs(2);
 
-/// Serves a client to its end, and tells of it.
-pub(crate) async fn serve(shared: Arc<Shared>, tcp: TcpStream, client: SocketAddr, permit: Permit) {
+/// Serves a client to its end, and tells of it. One that speaks HTTP/2 is `streams`', and what it asks for
+/// is told of by itself.
+pub(crate) async fn serve(
+    shared: Arc<Shared>,
+    tcp: TcpStream,
+    client: SocketAddr,
+    (permit, streams): (Permit, Option<StreamServer>),
+) {
     let mut life = Life::new(client);
     // Small messages of a handshake must not wait for one another's acknowledgement.
     let _ = tcp.set_nodelay(true);
     let living = async {
-        match secured(&shared, tcp).await {
-            Ok(tcp) => life.run(&shared, tcp).await,
-            Err(ending) => ending,
+        match (secured(&shared, tcp).await, &streams) {
+            (Ok(Client::Tls(tls)), Some(streams)) if speaks_http2(&tls) => Err((tls, streams)),
+            (Ok(tcp), _) => Ok(life.run(&shared, tcp).await),
+            (Err(ending), _) => Ok(ending),
         }
     };
     let ending = tokio::select! {
         ending = living => ending,
-        () = shared.abort.cancelled() => Ending::Stopped,
+        () = shared.abort.cancelled() => Ok(Ending::Stopped),
     };
     drop(permit);
-    life.report(&shared, ending);
+    match ending {
+        Ok(ending) => life.report(&shared, ending),
+        Err((tls, streams)) => {
+            let local = tls.get_ref().0.local_addr().ok();
+            // Boxed, for it is large, and most clients do without it.
+            Box::pin(streams.serve(tls, client, local)).await;
+        }
+    }
+}
+
+fn speaks_http2(tls: &TlsStream<TcpStream>) -> bool {
+    tls.get_ref().1.alpn_protocol() == Some(b"h2")
 }
 
 /// The connection as the client is to speak over it.
@@ -70,7 +89,7 @@ pub(crate) struct Life {
     at: SystemTime,
     began: Instant,
     client: SocketAddr,
-    user: Option<String>,
+    pub(crate) user: Option<String>,
     pub(crate) protocol: Option<Protocol>,
     pub(crate) destination: Option<Destination>,
     connection: Option<Arc<eyas::ConnectionInfo>>,
@@ -153,7 +172,7 @@ impl Life {
         };
         match ended {
             Ok(ending) | Err(ending) => {
-                cut_if_broken(tcp.tcp(), &ending);
+                tcp.cut_if_broken(&ending);
                 ending
             }
         }
@@ -170,7 +189,7 @@ impl Life {
         let rest = handshake.rest();
         let reached = tokio::select! {
             reached = Box::pin(self.reach(shared, destination)) => reached,
-            () = left(tcp.tcp(), rest.is_empty()) => return Err(Ending::Left),
+            () = tcp.left(rest.is_empty()) => return Err(Ending::Left),
         };
         let race = match reached {
             Ok(race) => race,
@@ -230,7 +249,7 @@ impl Life {
             return Err(refuse(tcp, handshake.refused(&why), why).await);
         }
         let opened = match shared.associations.try_acquire() {
-            Ok(permit) => tcp.tcp().local_addr().and_then(|proxy| {
+            Ok(permit) => local_addr(tcp).and_then(|proxy| {
                 let sockets = Sockets::open(proxy.ip().to_canonical())?;
                 Ok((sockets.address()?, sockets, permit))
             }),
@@ -276,7 +295,7 @@ impl Life {
                 }
                 Err(Missed::Left) => return Err(Ending::Left),
             },
-            () = broke(tcp.tcp()) => return Err(Ending::Left),
+            () = tcp.broke() => return Err(Ending::Left),
         };
         self.take_note(&stream, WonBy::Transport);
         self.write(&mut stream, &head).await?;
@@ -365,19 +384,9 @@ async fn take_leave(tcp: &mut Client) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Waits until a client has broken its connection.
-async fn broke(tcp: &TcpStream) {
-    // An error that cannot be waited for is none yet.
-    if tcp.ready(tokio::io::Interest::ERROR).await.is_err() {
-        std::future::pending().await
-    }
-}
-
-/// A stream that was cut must not look like one that has ended.
-pub(crate) fn cut_if_broken(tcp: &TcpStream, ending: &Ending) {
-    if matches!(ending, Ending::Unanswered(_) | Ending::Destination(_) | Ending::Idle) {
-        let _ = SockRef::from(tcp).set_linger(Some(Duration::ZERO));
-    }
+/// Where a client has reached the proxy.
+fn local_addr(client: &Client) -> std::io::Result<SocketAddr> {
+    client.tcp().ok_or(std::io::ErrorKind::NotConnected)?.local_addr()
 }
 
 #[cfg(test)]

@@ -7,9 +7,10 @@ use std::task::{Context, Poll};
 
 use eyas::race::evidence::Failure;
 use eyas::{ByteStream, ConnectionInfo};
-use hyper::upgrade::Upgraded;
-use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::copy::Duplex;
 
 /// A stream of bytes to a destination.
 pub(crate) enum Far {
@@ -18,9 +19,11 @@ pub(crate) enum Far {
     /// To another proxy, which goes there.
     Via {
         /// What comes and goes once that proxy has agreed.
-        stream: TokioIo<Upgraded>,
+        stream: Box<dyn Duplex + Send>,
         /// The connection to that proxy.
         info: Arc<ConnectionInfo>,
+        /// A place on that connection, where it is shared.
+        _place: Option<OwnedSemaphorePermit>,
     },
 }
 

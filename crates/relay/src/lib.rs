@@ -12,7 +12,7 @@
 //! | [`rules`] | where clients may go; pure | RFC 6890 |
 //! | [`users`] | who may use a proxy | RFC 1929, RFC 7617 |
 //! | [`Proxy`] | the proxy: its sockets, clients and races | |
-//! | [`Via`] | another proxy, through which destinations are reached | RFC 9110 §9.3.6 |
+//! | [`Via`] | another proxy, through which destinations are reached | RFC 9110 §9.3.6, RFC 9113 §8.5, RFC 9114 §4.4 |
 //! | [`Report`], [`Stats`] | the outcome of one client, and of all | |
 //! | [`gateway`] | a service that forwards requests to a web server | RFC 9110 §3.7 |
 //!
@@ -54,6 +54,7 @@ pub mod rules;
 mod server;
 mod shared;
 mod stats;
+mod streams;
 pub mod tunnel;
 pub mod users;
 mod via;

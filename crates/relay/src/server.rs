@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
-use eyas::sockets::{self, StreamProtocol, Wanted};
+use eyas::sctp::SctpListener;
+use eyas::sockets::{self, Bound, StreamProtocol, Wanted};
 use eyas::{Endpoint, ServerIdentity};
 use eyas_http::metrics;
+use eyas_http::serve::{AltSvcPolicy, SctpService, ServeError, Server, StreamServer};
 use nix::libc;
 use thiserror::Error;
 use tokio::net::TcpListener;
@@ -21,11 +23,14 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::admission::Admission;
+use crate::handshake::MAX_HEAD;
 use crate::rules::Rules;
 use crate::shared::{Observers, Shared};
 use crate::stats::{Counters, Stats};
+use crate::streams::Streams;
 use crate::users::Users;
 use crate::via::Via;
+use crate::via::lanes::Lanes;
 use crate::{Limits, Report, connection};
 
 /// After a failed accept nothing is accepted for this long.
@@ -48,6 +53,7 @@ impl Proxy {
             users: None,
             via: None,
             security: None,
+            sctp: None,
             limits: Limits::default(),
             metrics: None,
             observers: Observers::default(),
@@ -66,6 +72,7 @@ pub struct ProxyBuilder {
     users: Option<Arc<Users>>,
     via: Option<Via>,
     security: Option<ServerIdentity>,
+    sctp: Option<SctpService>,
     limits: Limits,
     metrics: Option<SocketAddr>,
     observers: Observers,
@@ -87,6 +94,9 @@ pub enum ProxyError {
     /// It cannot listen.
     #[error(transparent)]
     Listen(#[from] eyas::sockets::BindError),
+    /// It cannot serve HTTP/3 or SCTP.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
 }
 
 impl ProxyBuilder {
@@ -122,9 +132,16 @@ impl ProxyBuilder {
         self
     }
 
-    /// Speaks TLS with its clients, as whoever this is: none is heard in the clear. They get no UDP then.
+    /// Speaks TLS with its clients, as whoever this is: none is heard in the clear. They may then ask by
+    /// CONNECT over HTTP/2 and, at the same port of UDP, HTTP/3. They get no UDP by SOCKS.
     pub fn security(mut self, identity: ServerIdentity) -> Self {
         self.security = Some(identity);
+        self
+    }
+
+    /// With [`security`](Self::security): lets clients ask by CONNECT over HTTP/1.1 on SCTP, too.
+    pub fn sctp(mut self, service: SctpService) -> Self {
+        self.sctp = Some(service);
         self
     }
 
@@ -171,22 +188,24 @@ impl ProxyBuilder {
         let acceptor = match &self.security {
             Some(identity) => {
                 let mut config = identity.server_config()?;
-                config.alpn_protocols = vec![b"http/1.1".to_vec()];
+                config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
                 Some(TlsAcceptor::from(Arc::new(config)))
             }
             None => None,
         };
-        let wanted = Wanted { stream: Some(StreamProtocol::Tcp), udp: false };
-        let bound = sockets::bind(&self.addresses, wanted)?;
-        let addresses = bound.iter().map(|one| one.address).collect();
+        let wanted = Wanted { stream: Some(StreamProtocol::Tcp), udp: acceptor.is_some() };
+        let mut bound = sockets::bind(&self.addresses, wanted)?;
+        let addresses: Vec<SocketAddr> = bound.iter().map(|one| one.address).collect();
         let mut policy = self.policy;
         policy.deadline = self.limits.connect_time;
+        let lanes = |via| Lanes::new(via, self.endpoint.clone(), policy.clone());
+        let via = self.via.map(lanes);
         let shared = Arc::new(Shared {
             endpoint: self.endpoint,
             policy,
             rules: Arc::new(self.rules),
             users: self.users,
-            via: self.via,
+            via,
             acceptor,
             admission: Admission::new(&self.limits),
             associations: Semaphore::new(self.limits.associations.min(Semaphore::MAX_PERMITS)),
@@ -205,15 +224,44 @@ impl ProxyBuilder {
             }
             None => None,
         };
-        for listener in bound.into_iter().filter_map(|one| one.tcp) {
-            shared.tasks.spawn(accept(Arc::clone(&shared), listener));
+        let listeners: Vec<TcpListener> =
+            bound.iter_mut().filter_map(|one| one.tcp.take()).collect();
+        let http = match self.security {
+            Some(identity) => Some(serve_http(&shared, (identity, self.sctp), bound)?),
+            None => None,
+        };
+        for listener in listeners {
+            let streams = http.as_ref().map(eyas_http::serve::Running::streams);
+            shared.tasks.spawn(accept(Arc::clone(&shared), listener, streams));
         }
-        Ok(Running { shared, addresses, metrics })
+        Ok(Running { shared, addresses, metrics, http })
+    }
+}
+
+/// Serves HTTP/3 on these sockets, SCTP where it is asked for, and HTTP/2 on what it is given.
+fn serve_http(
+    shared: &Arc<Shared>,
+    (identity, sctp): (ServerIdentity, Option<SctpService>),
+    bound: Vec<Bound>,
+) -> Result<eyas_http::serve::Running, ServeError> {
+    let limits = eyas_http::serve::Limits {
+        connections: shared.limits.connections,
+        connections_per_peer: shared.limits.connections_per_client,
+        header_bytes: MAX_HEAD,
+        handshake_time: shared.limits.handshake_time,
+        header_read_time: shared.limits.handshake_time,
+        ..eyas_http::serve::Limits::default()
+    };
+    let server = Server::builder().tls(identity).alt_svc(AltSvcPolicy::Off).limits(limits);
+    let server = server.tunnels(true).service(Streams(Arc::clone(shared)));
+    match sctp {
+        Some(sctp) => server.sctp(sctp).start_on(bound),
+        None => server.start_on(bound),
     }
 }
 
 /// Accepts clients until the proxy stops.
-async fn accept(shared: Arc<Shared>, listener: TcpListener) {
+async fn accept(shared: Arc<Shared>, listener: TcpListener, streams: Option<StreamServer>) {
     let mut said_at: Option<Instant> = None;
     loop {
         let accepted = tokio::select! {
@@ -235,7 +283,8 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener) {
         shared.counters.accepted();
         match shared.admission.admit(client.ip()) {
             Ok(permit) => {
-                let serving = connection::serve(Arc::clone(&shared), tcp, client, permit);
+                let with = (permit, streams.clone());
+                let serving = connection::serve(Arc::clone(&shared), tcp, client, with);
                 shared.tasks.spawn(serving);
             }
             Err(why) => {
@@ -271,6 +320,8 @@ pub struct Running {
     shared: Arc<Shared>,
     addresses: Vec<SocketAddr>,
     metrics: Option<SocketAddr>,
+    /// What serves HTTP/2, HTTP/3 and SCTP.
+    http: Option<eyas_http::serve::Running>,
 }
 
 impl Running {
@@ -282,6 +333,11 @@ impl Running {
     /// All addresses it listens on.
     pub fn local_addrs(&self) -> &[SocketAddr] {
         &self.addresses
+    }
+
+    /// What accepts SCTP, if it was asked for and is possible.
+    pub fn sctp(&self) -> Option<&SctpListener> {
+        self.http.as_ref()?.sctp()
     }
 
     /// Where its metrics are, if it tells them.
@@ -312,14 +368,23 @@ impl Running {
 
     /// Takes no new clients, lets those that are there finish for as long as the limits say, and then
     /// cuts what is left. Gives how many were cut.
-    pub async fn shutdown(self) -> usize {
+    pub async fn shutdown(mut self) -> usize {
         self.shared.drain.cancel();
         self.shared.tasks.close();
-        let cut = match timeout(self.shared.limits.grace, self.shared.tasks.wait()).await {
-            Ok(()) => 0,
-            Err(_) => self.shared.admission.open(),
+        let (grace, http) = (self.shared.limits.grace, self.http.take());
+        let streams = async {
+            if let Some(http) = http {
+                // What is cut there is counted here, tunnel by tunnel.
+                http.shutdown(grace).await;
+            }
         };
-        self.shared.abort.cancel();
+        let ending = async {
+            let ended = timeout(grace, self.shared.tasks.wait()).await;
+            let cut = if ended.is_ok() { 0 } else { self.shared.admission.open() };
+            self.shared.abort.cancel();
+            cut
+        };
+        let (cut, ()) = tokio::join!(ending, streams);
         self.shared.tasks.wait().await;
         cut
     }

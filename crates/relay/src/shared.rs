@@ -13,7 +13,7 @@ use crate::admission::Admission;
 use crate::rules::Rules;
 use crate::stats::{Counters, Stats};
 use crate::users::Users;
-use crate::via::Via;
+use crate::via::lanes::Lanes;
 use crate::{Limits, Report};
 
 type Observer<T> = Option<Arc<dyn Fn(T) + Send + Sync>>;
@@ -38,7 +38,7 @@ pub(crate) struct Shared {
     pub(crate) rules: Arc<Rules>,
     pub(crate) users: Option<Arc<Users>>,
     /// Whom destinations are reached by.
-    pub(crate) via: Option<Via>,
+    pub(crate) via: Option<Lanes>,
     /// For clients that speak TLS.
     pub(crate) acceptor: Option<TlsAcceptor>,
     pub(crate) limits: Limits,

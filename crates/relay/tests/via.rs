@@ -5,10 +5,16 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use eyas::{Endpoint, Resolver, SecurityParameters, ServerIdentity};
+use eyas_http::Versions;
 use eyas_relay::users::Users;
-use eyas_relay::{Ending, Proxy, ProxyBuilder, Report, Running, Via, WonBy};
+use eyas_relay::{Ending, Limits, Proxy, ProxyBuilder, Report, Running, Via, WonBy};
+use tokio::io::copy_bidirectional;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_rustls::server::TlsStream;
 
 /// Nothing here takes so long; what does hangs.
 const HANGS: Duration = Duration::from_secs(60);
@@ -50,6 +56,8 @@ impl Stage {
 struct Chain {
     near: Stage,
     far: Stage,
+    trusted: CertificateDer<'static>,
+    port: u16,
 }
 
 impl Chain {
@@ -62,15 +70,31 @@ impl Chain {
         let users = Users::parse("ada:love:lace\n").expect("users");
         let far = Stage::new(far, |proxy| proxy.users(users).security(identity));
         let port = far.running.local_addr().port();
-        // Nobody is at the other address: the way to a proxy is raced as any other.
-        let both = vec![IpAddr::from(Ipv6Addr::LOCALHOST), local[0]];
-        let near = Endpoint::builder()
-            .resolver(Resolver::system().overriding("proxy.test", port, both))
-            .security(SecurityParameters::platform().with_roots([trusted]));
-        let near = near.build().expect("an endpoint");
-        let via = Via::parse(&format!("https://{user}@proxy.test:{port}")).expect("a proxy");
-        Self { near: Stage::new(near, |proxy| proxy.via(via)), far }
+        let near = near(trusted.clone(), (port, user), |via| via, Limits::default());
+        Self { near, far, trusted, port }
     }
+
+    /// Another near one, which shows who it is, at whatever port the far one is now.
+    fn nearer(&self, set: impl FnOnce(Via) -> Via) -> Stage {
+        near(self.trusted.clone(), (self.port, "ada:love%3Alace"), set, Limits::default())
+    }
+}
+
+/// A proxy that goes through another one at this port, whose certificate it trusts.
+fn near(
+    trusted: CertificateDer<'static>,
+    (port, user): (u16, &str),
+    set: impl FnOnce(Via) -> Via,
+    limits: Limits,
+) -> Stage {
+    // Nobody is at the other address: the way to a proxy is raced as any other.
+    let both = vec![IpAddr::from(Ipv6Addr::LOCALHOST), IpAddr::from(Ipv4Addr::LOCALHOST)];
+    let endpoint = Endpoint::builder()
+        .resolver(Resolver::system().overriding("proxy.test", port, both))
+        .security(SecurityParameters::platform().with_roots([trusted]));
+    let via = Via::parse(&format!("https://{user}@proxy.test:{port}")).expect("a proxy");
+    let endpoint = endpoint.build().expect("an endpoint");
+    Stage::new(endpoint, |proxy| proxy.via(set(via)).limits(limits))
 }
 
 /// Says what it has heard until the end, and before that a greeting of its own.
@@ -149,4 +173,180 @@ async fn who_does_not_speak_tls_where_it_is_spoken_is_not_heard() {
     assert!(!read.starts_with(b"HTTP"), "{read:?}");
     let Ending::Refused(why) = chain.far.report().end else { panic!("it was refused") };
     assert!(why.to_string().contains("does not speak TLS"), "{why}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_destinations_share_a_connection_of_each_version_that_can() {
+    for (versions, alpn, shares) in [
+        (Versions::HTTP_3, "h3", true),
+        (Versions::HTTP_2, "h2", true),
+        (Versions::HTTP_1, "http/1.1", false),
+    ] {
+        let server = greeting().await;
+        let mut chain = Chain::new(server.port(), "ada:love%3Alace");
+        chain.near = chain.nearer(|via| via.versions(versions));
+        let mut clients = Vec::new();
+        for _ in 0..3 {
+            let (client, code) = chain.near.socks("name.test", server.port()).await;
+            assert_eq!(code, 0, "{alpn}");
+            clients.push(client);
+        }
+        for client in &mut clients {
+            assert_eq!(talk(client).await, b"220 hello bytes", "{alpn}");
+        }
+        let reports = [chain.near.report(), chain.near.report(), chain.near.report()];
+        let races = reports.iter().filter(|report| report.race.is_some()).count();
+        assert_eq!(races, if shares { 1 } else { 3 }, "{alpn}");
+        for report in reports {
+            assert_eq!((report.sent, report.received, report.end), (5, 15, Ending::Done));
+            assert_eq!(report.connection.expect("one").alpn.as_deref(), Some(alpn));
+        }
+        for _ in 0..3 {
+            let far = chain.far.report();
+            assert_eq!((far.sent, far.received, far.end), (5, 15, Ending::Done), "{alpn}");
+            assert_eq!(far.user.as_deref(), Some("ada"), "{alpn}");
+        }
+    }
+}
+
+/// What lies between two proxies: it carries TCP, and swallows UDP.
+struct Front {
+    port: u16,
+    _swallows: UdpSocket,
+    carrying: tokio::sync::watch::Sender<u32>,
+}
+
+impl Front {
+    async fn new(to: SocketAddr) -> Self {
+        let (listener, swallows) = loop {
+            let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
+            let address = listener.local_addr().expect("bound");
+            if let Ok(udp) = UdpSocket::bind(address).await {
+                break (listener, udp);
+            }
+        };
+        let port = listener.local_addr().expect("bound").port();
+        let (carrying, cuts) = tokio::sync::watch::channel(0);
+        tokio::spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((mut client, _)) = listener.accept().await {
+                let mut cuts = cuts.clone();
+                cuts.mark_unchanged();
+                connections.spawn(async move {
+                    let mut server = TcpStream::connect(to).await.expect("it listens");
+                    tokio::select! {
+                        _ = copy_bidirectional(&mut client, &mut server) => {}
+                        _ = cuts.changed() => {}
+                    }
+                });
+            }
+        });
+        Self { port, _swallows: swallows, carrying }
+    }
+
+    /// Cuts all connections that it carries now.
+    fn cut(&self) {
+        self.carrying.send_modify(|cuts| *cuts += 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn where_udp_is_swallowed_it_is_http2_and_a_cut_connection_is_replaced() {
+    let server = greeting().await;
+    let mut chain = Chain::new(server.port(), "ada:love%3Alace");
+    let front = Front::new(chain.far.running.local_addr()).await;
+    chain.port = front.port;
+    chain.near = chain.nearer(|via| via);
+    let (mut kept, code) = chain.near.socks("name.test", server.port()).await;
+    assert_eq!(code, 0);
+    let mut greeted = [0; 10];
+    kept.read_exact(&mut greeted).await.expect("it is carried");
+    front.cut();
+    let mut rest = Vec::new();
+    let reading = tokio::time::timeout(HANGS, kept.read_to_end(&mut rest));
+    assert!(reading.await.expect("it ends").is_err(), "what was cut has not ended");
+    let report = chain.near.report();
+    assert!(matches!(report.end, Ending::Destination(_)), "{:?}", report.end);
+    assert_eq!(report.connection.expect("one").alpn.as_deref(), Some("h2"));
+
+    let (mut client, code) = chain.near.socks("name.test", server.port()).await;
+    assert_eq!(code, 0, "there is a new one");
+    assert_eq!(talk(&mut client).await, b"220 hello bytes");
+    let report = chain.near.report();
+    assert_eq!(report.end, Ending::Done);
+    assert_eq!(report.connection.expect("one").alpn.as_deref(), Some("h2"));
+}
+
+/// A proxy that does this with each connection over TLS that speaks `alpn`.
+async fn strange<F>(
+    alpn: &[u8],
+    does: impl Fn(TlsStream<TcpStream>) -> F + Send + 'static,
+) -> (CertificateDer<'static>, u16)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let identity = ServerIdentity::self_signed(["proxy.test"]).expect("a certificate");
+    let mut config = identity.server_config().expect("a key");
+    config.alpn_protocols = vec![alpn.to_vec()];
+    let acceptor = TlsAcceptor::from(std::sync::Arc::new(config));
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
+    let port = listener.local_addr().expect("bound").port();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            if let Ok(tls) = acceptor.accept(stream).await {
+                tokio::spawn(does(tls));
+            }
+        }
+    });
+    (identity.certificate().clone(), port)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_proxy_that_makes_no_sense_is_named_with_the_destination() {
+    let (trusted, port) = strange(b"http/1.1", |mut tls| async move {
+        let _ = tls.write_all(b"\x00\xffno HTTP at all\r\n\r\n").await;
+        let _ = tls.read_to_end(&mut Vec::new()).await;
+    })
+    .await;
+    let stage = near(trusted, (port, "ada:x"), |via| via, Limits::default());
+    for _ in 0..2 {
+        assert_eq!(stage.socks("name.test", 80).await.1, 1);
+        let Ending::Refused(why) = stage.report().end else { panic!("it was refused") };
+        let why = why.to_string();
+        assert!(why.contains("https://proxy.test:") && why.contains("name.test:80"), "{why}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_proxy_that_never_answers_does_not_hold_up_the_others() {
+    // One stream in two is answered, and the others never.
+    let (trusted, port) = strange(b"h2", |tls| async move {
+        let mut connection = h2::server::handshake(tls).await.expect("HTTP/2");
+        let mut ignored = Vec::new();
+        while let Some(Ok((request, mut respond))) = connection.accept().await {
+            if request.uri().host() != Some("silent.test") {
+                let forbidden = http::Response::builder().status(403).body(()).expect("valid");
+                respond.send_response(forbidden, true).expect("sends");
+            }
+            ignored.push((request, respond));
+        }
+    })
+    .await;
+    let stage = near(trusted.clone(), (port, "ada:x"), |via| via, Limits::default());
+    let (address, name) =
+        (stage.running.local_addr(), b"\x05\x01\x00\x05\x01\x00\x03\x0bsilent.test\0\x50");
+    let mut silent = TcpStream::connect(address).await.expect("it listens");
+    silent.write_all(name).await.expect("writes");
+    assert_eq!(stage.socks("name.test", 80).await.1, 2);
+    let Ending::Refused(why) = stage.report().end else { panic!("it was refused") };
+    assert!(why.to_string().contains("403"), "{why}");
+    drop(silent);
+    assert_eq!(stage.report().end, Ending::Left);
+
+    // This bounds how long there is no answer, and not how long one may take.
+    let limits = Limits { connect_time: Duration::from_secs(2), ..Limits::default() };
+    let stage = near(trusted, (port, "ada:x"), |via| via, limits);
+    assert_eq!(stage.socks("silent.test", 80).await.1, 6);
+    let Ending::Refused(why) = stage.report().end else { panic!("it was refused") };
+    assert!(why.to_string().contains("https://proxy.test:"), "{why}");
 }

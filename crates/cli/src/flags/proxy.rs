@@ -61,12 +61,16 @@ pub(crate) struct ProxyFlags {
     pub(crate) users: Option<PathBuf>,
     /// Speak TLS with clients, with this certificate and what was issued above it, PEM
     ///
-    /// Clients then name the proxy by https://. They get no UDP, which would go in the clear.
+    /// Clients then name the proxy by https://, and may ask by CONNECT over HTTP/2 and HTTP/3 too. They
+    /// get no UDP by SOCKS, which would go in the clear.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
     /// Private key of the certificate, PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
+    /// Take clients over SCTP, too, inside UDP and directly over IP where that is possible
+    #[arg(long, requires = "tls_cert")]
+    pub(crate) sctp: bool,
     /// Clients connected at once
     #[arg(long, value_name = "N", default_value_t = 4096, help_heading = "Limits",
           value_parser = clap::value_parser!(u32).range(1..))]
@@ -132,14 +136,18 @@ pub(crate) struct ProxyWayFlags {
     /// Reach destinations through the proxy at URL: http:// or https://, with NAME:PASSWORD@ where it
     /// wants that
     ///
-    /// It is raced to over its addresses. Names are left to it, and so is what --allow and --deny say
-    /// of the addresses behind them. There is no UDP then.
+    /// It is raced to over its addresses, and over HTTP/3, HTTP/2 and HTTP/1.1 where it is https.
+    /// Names are left to it, and so is what --allow and --deny say of the addresses behind them.
+    /// There is no UDP then.
     #[arg(long, value_name = "URL", value_parser = Via::parse, env = "EYAS_PROXY_VIA",
           hide_env_values = true, help_heading = "Reaching")]
     pub(crate) via: Option<Via>,
     /// Trust only this certificate or CA of an https proxy at --via, PEM
     #[arg(long, value_name = "FILE", help_heading = "Reaching")]
     pub(crate) via_cacert: Option<PathBuf>,
+    /// Race SCTP, too, to an https proxy at --via
+    #[arg(long, help_heading = "Reaching")]
+    pub(crate) via_sctp: bool,
     /// Race MPTCP beside TCP
     #[arg(long, help_heading = "Reaching")]
     pub(crate) mptcp: bool,

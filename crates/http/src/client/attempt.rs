@@ -172,7 +172,7 @@ fn is_idempotent(method: &Method) -> bool {
 }
 
 /// A connection from the pool, or a new one.
-async fn lease(inner: &Arc<Inner>, route: &Route, early: bool) -> Result<Leased, Error> {
+pub(super) async fn lease(inner: &Arc<Inner>, route: &Route, early: bool) -> Result<Leased, Error> {
     alternatives::consult(inner, route).await;
     let permit = match inner.pool.checkout(&route.key).await {
         Checkout::Ready(leased) => return Ok(leased),

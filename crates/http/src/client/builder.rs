@@ -35,6 +35,7 @@ pub(super) struct Config {
     pub(super) pool: PoolLimits,
     pub(super) alternative_wait: Duration,
     pub(super) max_body: Option<u64>,
+    pub(super) tunnels: bool,
     pub(super) headers: HeaderMap,
 }
 
@@ -57,6 +58,7 @@ impl Default for ClientBuilder {
                 pool: PoolLimits::default(),
                 alternative_wait: ALTERNATIVE_WAIT,
                 max_body: None,
+                tunnels: false,
                 headers: HeaderMap::from_iter([(USER_AGENT, agent)]),
             },
         }
@@ -179,6 +181,13 @@ impl ClientBuilder {
     /// can decompress to very many: set this where the server is not trusted.
     pub fn max_body(mut self, bytes: u64) -> Self {
         self.config.max_body = Some(bytes);
+        self
+    }
+
+    /// Makes connections for [`Client::connect`]: each stream of HTTP/2 has a window of its own alone, so that
+    /// one that nobody reads does not stop the others. Off unless asked.
+    pub fn tunnels(mut self, tunnels: bool) -> Self {
+        self.config.tunnels = tunnels;
         self
     }
 

@@ -35,6 +35,8 @@ pub(super) struct Dialler {
     pub(super) race: Policy,
     pub(super) versions: Versions,
     pub(super) policy: HttpPolicy,
+    /// Whether connections are to carry tunnels.
+    pub(super) tunnels: bool,
 }
 
 /// A connection ready for requests, and what may follow it.
@@ -194,7 +196,7 @@ impl Dialler {
         let info = connection.shared_info();
         let report = ConnectionReport::new(info, connection.feedback(), recording);
         let sender = match connection.quic().cloned() {
-            Some(quic) => Http3::start(quic).await.map(Sender::Http3),
+            Some(quic) => Http3::start(quic, self.tunnels).await.map(Sender::Http3),
             None => self.speak_on_stream(connection).await,
         };
         let sender = sender.map_err(|error| error.on(&report))?;
@@ -219,7 +221,7 @@ impl Dialler {
         S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,
     {
         match alpn.map(String::as_str) {
-            Some("h2") => Http2::start(stream).await.map(Sender::Http2),
+            Some("h2") => Http2::start(stream, self.tunnels).await.map(Sender::Http2),
             _ if self.versions.http1 => Http1::start(stream, false).await.map(Sender::Http1),
             _ => Err(Error::new(Kind::Tls, "the peer speaks none of the HTTP versions allowed")),
         }

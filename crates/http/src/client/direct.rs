@@ -57,7 +57,8 @@ impl Direct {
         let (host, port, https) = place(&url)?;
         let target = target(host, port, https, versions);
         let policy = HttpPolicy::Race;
-        let dialler = Dialler { endpoint, race: Policy::default(), versions, policy };
+        let dialler =
+            Dialler { endpoint, race: Policy::default(), versions, policy, tunnels: false };
         Ok(Self(Arc::new(Inner { dialler, target, url })))
     }
 

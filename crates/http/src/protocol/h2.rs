@@ -4,7 +4,7 @@ mod informational;
 
 use futures_util::FutureExt;
 use http::{Request, Response, Version};
-use hyper::client::conn::http2;
+use hyper::{body::Incoming, client::conn::http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -18,6 +18,10 @@ const STREAM_WINDOW: u32 = 2 * 1024 * 1024;
 /// What all streams of a connection together may have under way, in bytes.
 const CONNECTION_WINDOW: u32 = 5 * 1024 * 1024;
 
+/// The same of a tunnel, and of all tunnels of a connection, which each have their own window alone
+/// (RFC 9113 §6.9.1: 2^31 - 1 is the most).
+const TUNNEL_WINDOWS: (u32, u32) = (1024 * 1024, (1 << 31) - 1);
+
 /// One HTTP/2 connection; clones share it.
 #[derive(Clone)]
 pub(crate) struct Http2 {
@@ -26,15 +30,18 @@ pub(crate) struct Http2 {
 
 impl Http2 {
     /// Takes over a stream. The connection runs in its own task, which ends with the last handle.
-    pub(crate) async fn start<S>(stream: S) -> Result<Self, Error>
+    /// Where the streams are `tunnels`, one that nobody reads stops itself alone.
+    pub(crate) async fn start<S>(stream: S, tunnels: bool) -> Result<Self, Error>
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
+        let (own, shared) =
+            if tunnels { TUNNEL_WINDOWS } else { (STREAM_WINDOW, CONNECTION_WINDOW) };
         let mut builder = http2::Builder::new(TokioExecutor::new());
         builder
             .timer(TokioTimer::new())
-            .initial_stream_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW)
+            .initial_stream_window_size(own)
+            .initial_connection_window_size(shared)
             .max_header_list_size(u32::try_from(MAX_HEAD_BYTES).unwrap_or(u32::MAX));
         // Boxed, for it is large, and who waits for a connection need not be.
         let (sender, connection) = Box::pin(builder.handshake(TokioIo::new(Followed::new(stream))))
@@ -55,12 +62,20 @@ impl Http2 {
 
     pub(crate) async fn send(
         &mut self,
-        mut request: Request<Body>,
+        request: Request<Body>,
     ) -> Result<Response<Body>, SendFailure> {
+        Ok(self.exchange(request).await?.map(wire_body::from_hyper))
+    }
+
+    /// As [`send`](Self::send), with the response as it can be upgraded.
+    pub(crate) async fn exchange(
+        &mut self,
+        mut request: Request<Body>,
+    ) -> Result<Response<Incoming>, SendFailure> {
         fields::strip_connection_fields(request.headers_mut());
         *request.version_mut() = Version::HTTP_2;
         match self.sender.try_send_request(request.map(QueuedBody::from)).await {
-            Ok(response) => Ok(response.map(wire_body::from_hyper)),
+            Ok(response) => Ok(response),
             Err(mut failure) => {
                 let unsent = failure.take_message().map(|request| request.into_body().into());
                 let error = failure.into_error();

@@ -22,7 +22,9 @@ use crate::{
 
 /// The client's side of a connection: quinn notes what moves.
 #[derive(Clone)]
-struct ClientSide;
+struct ClientSide {
+    tunnels: bool,
+}
 
 impl Side for ClientSide {
     const IS_CLIENT: bool = true;
@@ -30,6 +32,10 @@ impl Side for ClientSide {
     type Kept = ();
 
     fn begins(&self, _: &quinn::SendStream) {}
+
+    fn opens_tunnels(&self) -> bool {
+        self.tunnels
+    }
 }
 
 /// One HTTP/3 connection; clones share it.
@@ -43,14 +49,14 @@ pub(crate) struct Http3 {
 
 impl Http3 {
     /// Takes over a QUIC connection. The HTTP/3 connection runs in its own task, which ends with
-    /// the last handle.
-    pub(crate) async fn start(quic: quinn::Connection) -> Result<Self, Error> {
+    /// the last handle. A CONNECT goes out as one only where the streams are to be `tunnels`.
+    pub(crate) async fn start(quic: quinn::Connection, tunnels: bool) -> Result<Self, Error> {
         let mut builder = h3::client::builder();
         builder
             .max_field_section_size(MAX_HEAD_BYTES as u64)
             // A peer that grants little could hold up a request with what nobody needs.
             .send_grease(false);
-        let streams = Streams::new(quic.clone(), ClientSide, MAX_HEAD_BYTES);
+        let streams = Streams::new(quic.clone(), ClientSide { tunnels }, MAX_HEAD_BYTES);
         // Boxed, for it is large, and who waits for a connection need not be.
         let (mut connection, sender) = Box::pin(builder.build(streams))
             .await

@@ -14,6 +14,7 @@ use quinn::{StoppedError, VarInt};
 
 use super::{
     Side, Waiting, code,
+    connect::without_scheme_and_path,
     failure::{on_connection, write_error},
     stream_id,
 };
@@ -21,14 +22,40 @@ use super::{
 /// The sending half of a stream.
 pub(crate) struct Sending<S: Side> {
     stream: quinn::SendStream,
-    writing: Option<WriteBuf<Bytes>>,
+    writing: Option<Writing>,
     delivered: Option<Waiting<Option<VarInt>, StoppedError>>,
     over: bool,
     /// h3 has not handed the stream to us yet: it still reads the request's head.
     pub(super) is_with_h3: bool,
     has_written: bool,
+    /// What comes next may be the head of a CONNECT.
+    may_connect: bool,
     /// Of a request's stream.
     _kept: Option<S::Kept>,
+}
+
+/// What is on its way out.
+enum Writing {
+    /// As h3 has made it.
+    Frame(WriteBuf<Bytes>),
+    /// The head of a request that may be a CONNECT.
+    Head(Bytes),
+}
+
+impl Writing {
+    fn chunk(&self) -> &[u8] {
+        match self {
+            Self::Frame(frame) => frame.chunk(),
+            Self::Head(head) => head.chunk(),
+        }
+    }
+
+    fn advance(&mut self, bytes: usize) {
+        match self {
+            Self::Frame(frame) => frame.advance(bytes),
+            Self::Head(head) => head.advance(bytes),
+        }
+    }
 }
 
 impl<S: Side> Sending<S> {
@@ -40,13 +67,15 @@ impl<S: Side> Sending<S> {
             over: false,
             is_with_h3: true,
             has_written: false,
+            may_connect: false,
             _kept: None,
         }
     }
 
     /// The half of a request's stream that carries the request or the response.
-    pub(super) fn of_request(stream: quinn::SendStream, kept: S::Kept) -> Self {
+    pub(super) fn of_request(stream: quinn::SendStream, kept: S::Kept, may_connect: bool) -> Self {
         let mut sending = Self::new(stream);
+        sending.may_connect = may_connect;
         sending._kept = Some(kept);
         sending
     }
@@ -55,7 +84,7 @@ impl<S: Side> Sending<S> {
 impl<S: Side> quic::SendStream<Bytes> for Sending<S> {
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
         while let Some(data) = &mut self.writing {
-            if !data.has_remaining() {
+            if data.chunk().is_empty() {
                 self.writing = None;
                 break;
             }
@@ -71,7 +100,11 @@ impl<S: Side> quic::SendStream<Bytes> for Sending<S> {
         if self.writing.is_some() {
             return Err(StreamErrorIncoming::Unknown("written to while not ready".into()));
         }
-        self.writing = Some(data.into());
+        let mut data = data.into();
+        self.writing = Some(match std::mem::take(&mut self.may_connect) {
+            true => Writing::Head(without_scheme_and_path(data.copy_to_bytes(data.remaining()))),
+            false => Writing::Frame(data),
+        });
         Ok(())
     }
 

@@ -34,7 +34,7 @@ pub(super) async fn respond(
     exchange: Exchange,
     request: Request<RequestBody>,
 ) -> Response<ResponseBody> {
-    let asked = Asked::by(&request);
+    let asked = Asked::by(shared, &request);
     let version = request.version();
     shared.counters.request(version);
     tracing::info!(

@@ -26,12 +26,14 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    pub(super) fn by<B>(request: &Request<B>) -> Self {
+    pub(super) fn by<B>(shared: &Shared, request: &Request<B>) -> Self {
         Self {
             version: request.version(),
             is_head: request.method() == Method::HEAD,
-            // An extended one has content (RFC 8441 §4).
+            // An extended one has content (RFC 8441 §4), and where streams are tunnels theirs is what
+            // comes through.
             is_connect: request.method() == Method::CONNECT
+                && !shared.is_tunnel(request)
                 && request.extensions().get::<ConnectProtocol>().is_none(),
         }
     }

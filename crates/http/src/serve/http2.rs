@@ -43,6 +43,10 @@ const STREAM_WINDOW: u32 = 1024 * 1024;
 /// for what they cause, so this is what a peer can make a connection hold.
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
 
+/// The windows for one tunnel and for all of a connection, in bytes: one that nobody reads is not to stop
+/// the others, so each has its own alone (RFC 9113 §6.9.1: 2^31 - 1 is the most).
+const TUNNEL_WINDOWS: (u32, u32) = (256 * 1024, (1 << 31) - 1);
+
 /// Bytes of a response that a stream keeps for the socket, once the peer has opened its window.
 const STREAM_SEND_BUFFER: usize = 256 * 1024;
 
@@ -53,16 +57,18 @@ const RESET_STREAMS: usize = 32;
 const PENDING_RESET_STREAMS: usize = 20;
 
 /// How connections are spoken to.
-pub(super) fn settings(limits: &Limits, extended_connect: bool) -> Builder {
+pub(super) fn settings(limits: &Limits, extended_connect: bool, tunnels: bool) -> Builder {
     let mut builder = Builder::new();
     if extended_connect {
         builder.enable_connect_protocol();
     }
+    let (stream, connection) =
+        if tunnels { TUNNEL_WINDOWS } else { (STREAM_WINDOW, CONNECTION_WINDOW) };
     builder
         .max_concurrent_streams(limits.concurrent_streams)
         .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
-        .initial_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
+        .initial_window_size(stream)
+        .initial_connection_window_size(connection)
         .max_send_buffer_size(STREAM_SEND_BUFFER)
         .max_concurrent_reset_streams(RESET_STREAMS)
         .max_pending_accept_reset_streams(PENDING_RESET_STREAMS);
@@ -209,6 +215,10 @@ async fn response(
         limit = u64::MAX;
         request.extensions_mut().insert(ConnectProtocol(protocol.as_str().into()));
     }
+    if shared.is_tunnel(&request) {
+        turn.set_unwatched_tunnel();
+        limit = u64::MAX;
+    }
     if answer::expects_continue(&request) {
         turn.expect();
     }
@@ -265,7 +275,8 @@ impl Delivery {
         if self.stream.poll_reset(cx).is_ready() {
             return Poll::Ready(End::Abandoned);
         }
-        if self.turn.is_services() && self.flow.is_all_taken() {
+        let is_services = self.turn.is_services() && self.flow.is_all_taken();
+        if is_services || self.turn.is_unwatched() {
             self.pace.rest();
             return Poll::Pending;
         }

@@ -63,6 +63,14 @@ const QUICK: Duration = Duration::from_secs(1);
 /// when there is room for what they cause, so this is what a peer can make a connection hold.
 const RECEIVE_WINDOW: u32 = 1024 * 1024;
 
+/// The window of one tunnel, in bytes, which it shares with nobody.
+const TUNNEL_WINDOW: u32 = 256 * 1024;
+
+/// Who carries tunnels is asked this often whether it is there, and is gone after that silence, in
+/// milliseconds.
+const TUNNEL_KEEP_ALIVE: Duration = Duration::from_secs(15);
+const TUNNEL_SILENCE: VarInt = VarInt::from_u32(60_000);
+
 /// Handshakes under way above which a client must show that its address is its own (RFC 9000
 /// §8.1.2), as a share of the limit on connections.
 const RETRY_SHARE: usize = 4;
@@ -103,6 +111,15 @@ pub(super) fn server_config(
         .send_window(FIRST_WINDOW)
         .stream_receive_window(RECEIVE_WINDOW.into())
         .receive_window(RECEIVE_WINDOW.into());
+    if shared.tunnels {
+        // One that nobody reads is not to stop the others, and silence on all of them is no reason to
+        // end.
+        transport
+            .stream_receive_window(TUNNEL_WINDOW.into())
+            .receive_window(VarInt::MAX)
+            .max_idle_timeout(Some(TUNNEL_SILENCE.into()))
+            .keep_alive_interval(Some(TUNNEL_KEEP_ALIVE));
+    }
     config.transport_config(Arc::new(transport));
     config.max_incoming(limits.connections);
     Ok(config)
@@ -341,7 +358,7 @@ async fn exchange(
     let flow = Flow::default();
     let mut pace = Pace::new(Rate::least(&shared.limits));
     let stalled = poll_fn(|cx| {
-        if turn.is_services() {
+        if turn.is_services() || turn.is_unwatched() {
             pace.rest();
             return Poll::Pending;
         }
@@ -378,7 +395,11 @@ async fn respond(
     if answer::expects_continue(&request) {
         turn.expect();
     }
-    let (limit, counters) = (shared.limits.body_bytes, Arc::clone(&shared.counters));
+    let (mut limit, counters) = (shared.limits.body_bytes, Arc::clone(&shared.counters));
+    if shared.is_tunnel(&request) {
+        turn.set_unwatched_tunnel();
+        limit = u64::MAX;
+    }
     let body = RequestBody::http3(recv, limit, counters, Arc::clone(&turn));
     let (interim_responses, mut interims) = InterimResponses::new();
     request.extensions_mut().insert(interim_responses);

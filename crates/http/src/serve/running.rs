@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use eyas::sctp::SctpListener;
 use http::HeaderValue;
 
-use super::{ServerIdentity, Stats, sctp, shared::Shared};
+use super::{ServerIdentity, Stats, sctp, shared::Shared, stream_server::StreamServer};
 
 /// How long a stopped server stays to tell its QUIC peers.
 const FAREWELL_TIME: Duration = Duration::from_secs(1);
@@ -19,6 +19,7 @@ pub struct Running {
     pub(super) endpoints: Vec<quinn::Endpoint>,
     pub(super) sctp: sctp::Bound,
     pub(super) metrics: Option<SocketAddr>,
+    pub(super) streams: StreamServer,
 }
 
 impl Running {
@@ -56,6 +57,12 @@ impl Running {
     /// Where its metrics are, if it tells them.
     pub fn metrics_addr(&self) -> Option<SocketAddr> {
         self.metrics
+    }
+
+    /// What serves streams that somebody else has accepted. It keeps what the server is made of, and serves
+    /// nothing any more once that has stopped.
+    pub fn streams(&self) -> StreamServer {
+        self.streams.clone()
     }
 
     /// What it has done so far.

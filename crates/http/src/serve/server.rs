@@ -8,6 +8,7 @@ use std::{
 
 use eyas::sockets::{self, Bound, StreamProtocol, Wanted};
 use http::{Request, Response};
+use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tower_service::Service;
 
@@ -23,6 +24,7 @@ use super::{
     service::{AnyApplication, Nothing, Tower},
     shared::Shared,
     stream,
+    stream_server::StreamServer,
 };
 use crate::metrics::Page;
 
@@ -46,6 +48,7 @@ impl Server {
             limits: Limits::default(),
             early_data: false,
             extended_connect: false,
+            tunnels: false,
             mptcp: false,
             alpn: None,
             fault: None,
@@ -68,6 +71,7 @@ pub struct ServerBuilder {
     limits: Limits,
     early_data: bool,
     extended_connect: bool,
+    tunnels: bool,
     mptcp: bool,
     alpn: Option<Vec<Vec<u8>>>,
     fault: Option<FaultConfig>,
@@ -187,6 +191,16 @@ impl ServerBuilder {
         self
     }
 
+    /// Hands CONNECT (RFC 9113 §8.5, RFC 9114 §4.4) over HTTP/2 and HTTP/3 to a
+    /// [`service`](Self::service) that is a proxy. It grants one by a status of 200 to 299 and speaks
+    /// through both bodies ([`pipe`](crate::pipe) makes one of a stream); over HTTP/1 CONNECT is an upgrade.
+    /// A tunnel that an end leaves unread stops only itself, and how long it may be without a byte is for the
+    /// service to say.
+    pub fn tunnels(mut self, tunnels: bool) -> Self {
+        self.tunnels = tunnels;
+        self
+    }
+
     /// Lets clients use Multipath TCP (RFC 8684) where the kernel can; plain TCP works as before.
     pub fn mptcp(mut self, mptcp: bool) -> Self {
         self.mptcp = mptcp;
@@ -295,11 +309,13 @@ impl ServerBuilder {
             tasks: TaskTracker::new(),
             alt_svc,
             early_data: self.early_data,
+            tunnels: self.tunnels,
             fault: self.fault.take(),
             access_log: self.access_log.take(),
         });
         self.spawn_sctp(&shared, &sctp, identity.as_ref())?;
         let endpoints = self.spawn(&shared, bound, identity.as_ref())?;
+        let streams = StreamServer::new(&shared, self.protocol(&shared.limits, None));
         let metrics = match self.metrics {
             Some(address) => {
                 let more = self.more_metrics.take();
@@ -307,7 +323,13 @@ impl ServerBuilder {
             }
             None => None,
         };
-        Ok(Running { shared, addresses, identity, endpoints, sctp, metrics })
+        Ok(Running { shared, addresses, identity, endpoints, sctp, metrics, streams })
+    }
+
+    /// How connections that carry bytes are spoken to.
+    fn protocol(&self, limits: &Limits, acceptor: Option<TlsAcceptor>) -> stream::Protocol {
+        let connects = (self.extended_connect, self.tunnels);
+        stream::Protocol::with(limits, self.versions, acceptor, connects)
     }
 
     /// The names that are offered instead of these, if there are any.
@@ -359,8 +381,7 @@ impl ServerBuilder {
             None => None,
         };
         let quic_alpn = self.alpn_or(self.versions.quic_alpn());
-        let protocol =
-            stream::Protocol::with(&shared.limits, self.versions, acceptor, self.extended_connect);
+        let protocol = self.protocol(&shared.limits, acceptor);
         let mut endpoints = Vec::new();
         for Bound { tcp, udp, .. } in bound {
             if let Some(listener) = tcp {

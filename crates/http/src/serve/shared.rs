@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering::Relaxed},
 };
 
-use http::HeaderValue;
+use http::{HeaderValue, Method, Request, Version};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
@@ -30,6 +30,8 @@ pub(super) struct Shared {
     pub(super) tasks: TaskTracker,
     pub(super) alt_svc: Option<HeaderValue>,
     pub(super) early_data: bool,
+    /// Whether CONNECT over HTTP/2 and HTTP/3 opens tunnels.
+    pub(super) tunnels: bool,
     pub(super) fault: Option<FaultConfig>,
     pub(super) access_log: Option<AccessLog>,
 }
@@ -38,6 +40,14 @@ impl Shared {
     /// What has been done so far.
     pub(super) fn stats(&self) -> Stats {
         self.counters.snapshot(self.admission.open_by_transport(), &self.budget)
+    }
+
+    /// Whether this opens a tunnel, as CONNECT over HTTP/2 and HTTP/3 does where that is wanted. Over
+    /// HTTP/1 it is an upgrade.
+    pub(super) fn is_tunnel<B>(&self, request: &Request<B>) -> bool {
+        self.tunnels
+            && request.method() == Method::CONNECT
+            && matches!(request.version(), Version::HTTP_2 | Version::HTTP_3)
     }
 
     /// Counts a QUIC handshake as under way until the guard is dropped.

@@ -66,15 +66,15 @@ pub(super) fn acceptor(
 
 impl Protocol {
     pub(super) fn new(limits: &Limits, versions: Versions, acceptor: Option<TlsAcceptor>) -> Self {
-        Self::with(limits, versions, acceptor, false)
+        Self::with(limits, versions, acceptor, (false, false))
     }
 
-    /// The same, with extended CONNECT over HTTP/2 or without.
+    /// The same, with extended CONNECT over HTTP/2 or without, and with tunnels or without.
     pub(super) fn with(
         limits: &Limits,
         versions: Versions,
         acceptor: Option<TlsAcceptor>,
-        extended_connect: bool,
+        (extended_connect, tunnels): (bool, bool),
     ) -> Self {
         let mut http1 = http1::Builder::new();
         http1
@@ -85,7 +85,7 @@ impl Protocol {
         if limits.header_fields != HYPER_HEADER_FIELDS {
             http1.max_headers(limits.header_fields);
         }
-        let http2 = Arc::new(http2::settings(limits, extended_connect));
+        let http2 = Arc::new(http2::settings(limits, extended_connect, tunnels));
         let is_protected = acceptor.is_some();
         Self { acceptor, is_protected, versions, http1: Arc::new(http1), http2 }
     }

@@ -22,6 +22,8 @@ pub(super) struct Turn {
     received: AtomicU64,
     /// Both sides speak when they like, so that nobody is to blame for silence.
     tunnel: AtomicBool,
+    /// It is for the service to say when it has lasted for too long without a byte.
+    unwatched: AtomicBool,
     /// The client sends its body once it is told to (RFC 9110 §10.1.1).
     expects: AtomicBool,
     invited: Notify,
@@ -35,6 +37,7 @@ impl Turn {
             request: AtomicBool::new(false),
             received: AtomicU64::new(0),
             tunnel: AtomicBool::new(false),
+            unwatched: AtomicBool::new(false),
             expects: AtomicBool::new(false),
             invited: Notify::new(),
         }
@@ -63,6 +66,18 @@ impl Turn {
     /// Notes that the exchange is a tunnel.
     pub(super) fn set_tunnel(&self) {
         self.tunnel.store(true, Relaxed);
+    }
+
+    /// Notes that the exchange is a tunnel whose ends may also leave what comes unread for as long as the
+    /// service lets them.
+    pub(super) fn set_unwatched_tunnel(&self) {
+        self.set_tunnel();
+        self.unwatched.store(true, Relaxed);
+    }
+
+    /// Whether it is for the service alone to end what does not move.
+    pub(super) fn is_unwatched(&self) -> bool {
+        self.unwatched.load(Relaxed)
     }
 
     /// Notes bytes of the request's body.

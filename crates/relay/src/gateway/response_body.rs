@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
+use eyas_http::pipe::PipeBody;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::SendRequest;
@@ -17,7 +18,6 @@ use super::fields;
 use super::pool::{Owner, Pool};
 use super::request_body::{Progress, Upload};
 use super::stats::Counters;
-use super::tunnel::Download;
 
 /// Why a response broke off.
 #[derive(Debug, Error)]
@@ -41,7 +41,7 @@ pub struct ResponseBody(Source);
 enum Source {
     Made(Option<Bytes>),
     Upstream(Box<FromUpstream>),
-    Tunnel(Download),
+    Tunnel(PipeBody),
 }
 
 /// A connection that goes back to where it came from when its response has ended.
@@ -88,7 +88,7 @@ impl ResponseBody {
     }
 
     /// What is heard through a tunnel.
-    pub(super) fn of_tunnel(download: Download) -> Self {
+    pub(super) fn of_tunnel(download: PipeBody) -> Self {
         Self(Source::Tunnel(download))
     }
 
@@ -168,10 +168,9 @@ impl Body for ResponseBody {
         match &mut self.0 {
             Source::Made(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
             Source::Upstream(source) => source.poll(cx),
-            Source::Tunnel(download) => Poll::Ready(
-                ready!(download.poll(cx))
-                    .map(|bytes| bytes.map(Frame::data).ok_or(ResponseBodyError::Ended)),
-            ),
+            Source::Tunnel(download) => {
+                Pin::new(download).poll_frame(cx).map_err(|_| ResponseBodyError::Ended)
+            }
         }
     }
 

@@ -65,24 +65,34 @@ fn request(
         Err(cause) => return Err(Refusal::Malformed(format!("its request is no HTTP: {cause}"))),
     }
     let (method, target) = (parsed.method.unwrap_or_default(), parsed.path.unwrap_or_default());
-    if let Some(users) = users {
-        let shown = only(parsed.headers, "proxy-authorization").and_then(basic);
-        let (name, password) = shown.ok_or(Refusal::NoUser)?;
-        if !users.know(&name, &password) {
-            return Err(Refusal::NoUser);
-        }
-        *user = Some(String::from_utf8_lossy(&name).into_owned());
-    }
+    *user = shown(users, only(parsed.headers, "proxy-authorization"))?;
     if method == "CONNECT" {
-        let (host, port) = target.rsplit_once(':').ok_or_else(|| no_port(target))?;
-        let port = port.parse().map_err(|_| no_port(target))?;
-        let destination = Destination::parse(host, port)?;
-        return Ok((Protocol::Connect, Request::Connect(destination)));
+        return Ok((Protocol::Connect, Request::Connect(asked(target)?)));
     }
     let (destination, authority, path) = absolute(target)?;
     let body = body(parsed.headers)?;
     let head = rewritten(method, &path, authority, parsed.headers);
     Ok((Protocol::Http, Request::Forward { destination, head, body }))
+}
+
+/// The user that a field `Proxy-Authorization` shows, where there have to be users.
+pub(crate) fn shown(
+    users: Option<&Users>,
+    field: Option<&[u8]>,
+) -> Result<Option<String>, Refusal> {
+    let Some(users) = users else { return Ok(None) };
+    let (name, password) = field.and_then(basic).ok_or(Refusal::NoUser)?;
+    match users.know(&name, &password) {
+        true => Ok(Some(String::from_utf8_lossy(&name).into_owned())),
+        false => Err(Refusal::NoUser),
+    }
+}
+
+/// Where a CONNECT leads (RFC 9110 §9.3.6).
+pub(crate) fn asked(target: &str) -> Result<Destination, Refusal> {
+    let (host, port) = target.rsplit_once(':').ok_or_else(|| no_port(target))?;
+    let port = port.parse().map_err(|_| no_port(target))?;
+    Destination::parse(host, port)
 }
 
 fn no_port(target: &str) -> Refusal {

@@ -24,6 +24,7 @@ use std::sync::Arc;
 use bytes::{Buf, Bytes, BytesMut};
 use eyas::race::target::Host;
 
+pub(crate) use http::{asked as http_destination, shown as http_user};
 pub use reply::Refusal;
 pub(crate) use socks5::{address as socks5_address, write_address as write_socks5_address};
 

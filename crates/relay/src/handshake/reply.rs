@@ -54,7 +54,7 @@ impl Refusal {
     }
 
     /// Status and reason of a response (RFC 9110 §15).
-    pub(super) const fn http(&self) -> (u16, &'static str) {
+    pub(crate) const fn http(&self) -> (u16, &'static str) {
         match self {
             Self::Malformed(_) | Self::AddressKind(_) => (400, "Bad Request"),
             Self::TooLong => (431, "Request Header Fields Too Large"),

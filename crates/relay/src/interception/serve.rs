@@ -23,7 +23,7 @@ use super::names::Names;
 use super::packet::Unreachable;
 use super::translator::{Denial, Flow, Output, Translator};
 use crate::client::Client;
-use crate::connection::{Life, cut_if_broken};
+use crate::connection::Life;
 use crate::device::{Device, LONGEST};
 use crate::handshake::{Destination, Protocol, Refusal};
 use crate::report::Ending;
@@ -207,7 +207,7 @@ impl Interception {
         let mut tcp = Client::Plain(tcp);
         let ended = life.carry(&self.shared, &mut tcp, race, Bytes::new()).await;
         let (Ok(ending) | Err(ending)) = &ended;
-        cut_if_broken(tcp.tcp(), ending);
+        tcp.cut_if_broken(ending);
         ended
     }
 

@@ -21,6 +21,7 @@ use std::process::ExitCode;
 use eyas::race::candidate::{Family, Transport};
 use eyas::race::policy::Policy;
 use eyas::{Endpoint, SecurityParameters};
+use eyas_http::serve::SctpService;
 use eyas_relay::rules::Rules;
 use eyas_relay::users::Users;
 use eyas_relay::{Limits, Proxy, ProxyBuilder, ProxyError, Running};
@@ -111,6 +112,11 @@ async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> 
             failure.hint("--tls-cert takes the chain and --tls-key its private key, both PEM")
         })?);
     }
+    if flags.sctp {
+        let mut sctp = SctpService::default();
+        sctp.optional = true;
+        builder = builder.sctp(sctp);
+    }
     if let Some(address) = flags.metrics {
         builder = builder.metrics(address);
     }
@@ -167,7 +173,7 @@ fn builder(way: &ProxyWayFlags, common: &CommonFlags) -> Result<ProxyBuilder, Fa
     let builder = Proxy::builder(endpoint).policy(policy).rules(rules).limits(limits(way));
     let builder = builder.notices(notice);
     Ok(match &way.via {
-        Some(via) => builder.via(via.clone()),
+        Some(via) => builder.via(via.clone().sctp(way.via_sctp)),
         None => builder,
     })
 }
@@ -225,7 +231,9 @@ fn announce(flags: &ProxyFlags, common: &CommonFlags, running: &Running) -> Resu
         lines.push(Line::new().with(Paint::Dim, label).with(paint, value));
     };
     let speaks = match flags.tls_cert.is_some() {
-        true => "SOCKS5, SOCKS4a, HTTP CONNECT and HTTP, all over TLS",
+        true => {
+            "SOCKS5, SOCKS4a, HTTP CONNECT and HTTP, all over TLS; CONNECT over HTTP/2 and HTTP/3"
+        }
         false => "SOCKS5 with UDP, SOCKS4a, HTTP CONNECT and HTTP",
     };
     say("speaks", Paint::Plain, speaks.to_owned());

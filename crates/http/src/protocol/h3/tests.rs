@@ -57,7 +57,7 @@ async fn pair(asking: bool) -> (quinn::Endpoint, quinn::Connection, quinn::Conne
 /// Reads half a body, lets `end` happen, and gives what the rest of the body says.
 async fn cut(asking: bool, end: impl FnOnce(&quinn::Endpoint, &quinn::Connection)) -> Error {
     let (server, ours, theirs) = pair(asking).await;
-    let mut http = Http3::start(ours).await.expect("HTTP/3");
+    let mut http = Http3::start(ours, false).await.expect("HTTP/3");
     let mut control = theirs.open_uni().await.expect("a stream");
     control.write_all(&CONTROL).await.expect("a stream that takes it");
     let request = Request::get("https://localhost/").body(Body::empty()).expect("a request");

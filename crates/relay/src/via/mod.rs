@@ -1,5 +1,8 @@
-//! Another proxy, through which destinations are reached: HTTP CONNECT (RFC 9110 §9.3.6) over HTTP/1.1,
-//! in the clear or over TLS.
+//! Another proxy, through which destinations are reached by CONNECT: over whichever of HTTP/3
+//! (RFC 9114 §4.4), HTTP/2 (RFC 9113 §8.5) and HTTP/1.1 (RFC 9110 §9.3.6) works best where it is `https`, and
+//! over HTTP/1.1 in the clear where it is `http`.
+
+pub(crate) mod lanes;
 
 use std::fmt;
 
@@ -10,6 +13,7 @@ use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::Policy;
 use eyas::race::target::{Host, Target};
 use eyas::{Endpoint, Recording};
+use eyas_http::Versions;
 use http::header::{HOST, PROXY_AUTHORIZATION};
 use http::{HeaderValue, Method, Request, StatusCode, Uri};
 use http_body_util::Empty;
@@ -28,6 +32,10 @@ pub struct Via {
     host: Host,
     port: u16,
     is_secure: bool,
+    /// What is spoken to it over TLS.
+    versions: Versions,
+    /// Whether SCTP is raced, too.
+    sctp: bool,
     /// What shows that we may use it; never shown itself.
     authorization: Option<HeaderValue>,
 }
@@ -75,11 +83,26 @@ impl Via {
             None => 80,
         };
         let authorization = user.map(authorization).transpose()?;
-        Ok(Self { host, port, is_secure, authorization })
+        Ok(Self { host, port, is_secure, versions: Versions::ALL, sctp: false, authorization })
     }
 
-    /// Goes to a destination through it.
-    pub(crate) async fn reach(
+    /// The versions of HTTP that an `https` proxy is spoken to in: all of them unless said.
+    #[must_use]
+    pub fn versions(mut self, versions: Versions) -> Self {
+        self.versions = versions;
+        self
+    }
+
+    /// Races an `https` proxy over SCTP as well, where it may listen: HTTP/1.1, with an association for each
+    /// destination.
+    #[must_use]
+    pub fn sctp(mut self, sctp: bool) -> Self {
+        self.sctp = sctp;
+        self
+    }
+
+    /// Goes to a destination through it, in the clear.
+    async fn reach(
         &self,
         endpoint: &Endpoint,
         policy: Policy,
@@ -87,12 +110,8 @@ impl Via {
         race: &mut Option<Recording>,
     ) -> Result<Far, Refusal> {
         let deadline = policy.deadline;
-        let security = if self.is_secure { Security::Tls } else { Security::None };
         let transports: Vec<Transport> = policy.transports.clone();
-        let mut target = Target::plain(self.host.clone(), self.port, transports, security);
-        if self.is_secure {
-            target = target.with_alpn(["http/1.1"]);
-        }
+        let target = Target::plain(self.host.clone(), self.port, transports, Security::None);
         let mut initiation = endpoint.preconnection(target).policy(policy).initiate();
         *race = Some(initiation.recording());
         let connection = initiation.usable().await.map_err(|error| Refusal::from(&error))?;
@@ -102,7 +121,8 @@ impl Via {
         let stream = TokioIo::new(connection.into_stream().map_err(gone)?);
         let asking = timeout(deadline, self.ask(stream, to)).await;
         let late = |_| Refusal::TimedOut(format!("{self} did not answer the CONNECT"));
-        Ok(Far::Via { stream: TokioIo::new(asking.map_err(late)??), info })
+        let stream = Box::new(TokioIo::new(asking.map_err(late)??));
+        Ok(Far::Via { stream, info, _place: None })
     }
 
     async fn ask(
@@ -117,23 +137,37 @@ impl Via {
         let (mut sender, connection) = builder.handshake(stream).await.map_err(broke)?;
         // It ends with what it is upgraded to, and what went wrong the request is told.
         tokio::spawn(async move { drop(connection.with_upgrades().await) });
-        let authority = to.to_string();
-        let mut request = Request::builder().method(Method::CONNECT).uri(&authority);
-        request = request.header(HOST, &authority);
-        if let Some(authorization) = &self.authorization {
-            request = request.header(PROXY_AUTHORIZATION, authorization);
-        }
-        let request = request.body(Empty::<Bytes>::new());
-        let request = request.map_err(|error| Refusal::Malformed(error.to_string()))?;
+        let mut request = self.request(to)?.map(|()| Empty::<Bytes>::new());
+        let host = HeaderValue::try_from(to.to_string());
+        let host = host.map_err(|error| Refusal::Malformed(error.to_string()))?;
+        request.headers_mut().insert(HOST, host);
         let mut response = sender.send_request(request).await.map_err(broke)?;
         if !response.status().is_success() {
-            return Err(self.refusal(response.status(), to));
+            return Err(self.refusal(response.status(), to, b""));
         }
         hyper::upgrade::on(&mut response).await.map_err(broke)
     }
 
-    fn refusal(&self, status: StatusCode, to: &Destination) -> Refusal {
-        let text = format!("{self} answered the CONNECT to {to} with {status}");
+    /// The CONNECT to a destination.
+    fn request(&self, to: &Destination) -> Result<Request<()>, Refusal> {
+        let mut request = Request::builder().method(Method::CONNECT).uri(to.to_string());
+        if let Some(authorization) = &self.authorization {
+            request = request.header(PROXY_AUTHORIZATION, authorization);
+        }
+        request.body(()).map_err(|error| Refusal::Malformed(error.to_string()))
+    }
+
+    /// What a status means, with the first line of what the proxy says about it.
+    fn refusal(&self, status: StatusCode, to: &Destination, said: &[u8]) -> Refusal {
+        let mut text = format!("{self} answered the CONNECT to {to} with {status}");
+        let line =
+            String::from_utf8_lossy(said.split(|byte| *byte == b'\n').next().unwrap_or(said));
+        // Nothing of it that a terminal would obey.
+        let line: String = line.trim().chars().filter(|one| !one.is_control()).collect();
+        if !line.is_empty() {
+            text.push_str(": ");
+            text.push_str(&line);
+        }
         match status {
             StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
                 Refusal::Failed(format!("{text}: put NAME:PASSWORD@ before the host of --via"))

@@ -1,0 +1,112 @@
+//! A stream of bytes as the body of a message, for tunnels through HTTP (RFC 9110 §9.3.6).
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::{Context, Poll, ready};
+
+use bytes::{Bytes, BytesMut};
+use http_body::{Body, Frame};
+use thiserror::Error;
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex};
+
+/// Bytes that wait for the peer's window. What is written beyond them waits.
+const ROOM: usize = 64 * 1024;
+
+/// The most bytes of one frame.
+const PIECE: usize = 16 * 1024;
+
+/// What is written into the writer is the body. It ends well only if the writer is shut down: one that is
+/// dropped breaks the body off.
+pub fn pipe() -> (PipeWriter, PipeBody) {
+    let (near, far) = duplex(ROOM);
+    let ended = Arc::<AtomicBool>::default();
+    (PipeWriter { inner: near, ended: Arc::clone(&ended) }, PipeBody { far, ended })
+}
+
+/// The writing end of a [`pipe`].
+#[derive(Debug)]
+pub struct PipeWriter {
+    inner: DuplexStream,
+    ended: Arc<AtomicBool>,
+}
+
+impl AsyncWrite for PipeWriter {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.ended.store(true, Relaxed);
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+}
+
+/// The body of a [`pipe`].
+#[derive(Debug)]
+pub struct PipeBody {
+    far: DuplexStream,
+    ended: Arc<AtomicBool>,
+}
+
+/// The writer was dropped before its end.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("what was written into it broke off before its end")]
+pub struct PipeBroken;
+
+impl Body for PipeBody {
+    type Data = Bytes;
+    type Error = PipeBroken;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, PipeBroken>>> {
+        let mut piece = BytesMut::zeroed(PIECE);
+        let mut room = ReadBuf::new(&mut piece);
+        let read = ready!(Pin::new(&mut self.far).poll_read(cx, &mut room));
+        let length = room.filled().len();
+        match (read, length) {
+            (Ok(()), 1..) => {
+                piece.truncate(length);
+                Poll::Ready(Some(Ok(Frame::data(piece.freeze()))))
+            }
+            (Ok(()), 0) if self.ended.load(Relaxed) => Poll::Ready(None),
+            _ => Poll::Ready(Some(Err(PipeBroken))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt as _;
+    use tokio::io::AsyncWriteExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn only_a_writer_that_is_shut_down_ends_the_body_well() {
+        for ends in [true, false] {
+            let (mut writer, body) = pipe();
+            writer.write_all(b"some bytes").await.unwrap();
+            if ends {
+                writer.shutdown().await.unwrap();
+            }
+            drop(writer);
+            let read = body.collect().await.map(http_body_util::Collected::to_bytes);
+            assert_eq!(read.is_ok(), ends);
+            if let Ok(read) = read {
+                assert_eq!(&read[..], b"some bytes");
+            }
+        }
+    }
+}

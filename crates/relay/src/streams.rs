@@ -1,0 +1,199 @@
+//! Clients that ask by CONNECT on a stream of HTTP/2 (RFC 9113 §8.5) or HTTP/3 (RFC 9114 §4.4), or on one of
+//! SCTP. Each stream is a client as a connection of TCP is: counted, held to the rules, and told of.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use eyas_http::pipe::{PipeBody, PipeBroken, pipe};
+use eyas_http::serve::{ConnectProtocol, PeerInfo, RequestBody};
+use futures_util::TryStreamExt as _;
+use http::header::{CONTENT_TYPE, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body::{Body, Frame};
+use http_body_util::BodyExt as _;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use tokio::io::join;
+use tokio::sync::oneshot;
+use tokio_util::io::StreamReader;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tower_service::Service;
+
+use crate::client::Client;
+use crate::connection::Life;
+use crate::handshake::{Destination, Protocol, Refusal, http_destination, http_user};
+use crate::report::Ending;
+use crate::shared::Shared;
+
+/// What answers requests on streams.
+#[derive(Clone)]
+pub(crate) struct Streams(pub(crate) Arc<Shared>);
+
+impl Service<Request<RequestBody>> for Streams {
+    type Response = Response<Answer>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Answer>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
+        let shared = Arc::clone(&self.0);
+        Box::pin(async move {
+            let (tell, told) = oneshot::channel();
+            // In a task of its own, for it outlasts the response's head.
+            shared.tasks.spawn(serve(Arc::clone(&shared), request, tell));
+            let stopped = || text(StatusCode::SERVICE_UNAVAILABLE, "the proxy stops");
+            Ok(told.await.unwrap_or_else(|_| stopped()))
+        })
+    }
+}
+
+/// What a client is told on its stream.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// Why it gets nothing.
+    Text(Option<Bytes>),
+    /// What its destination says; and who hears that the client has given the stream up.
+    Tunnel { body: PipeBody, _gone: DropGuard },
+}
+
+impl Body for Answer {
+    type Data = Bytes;
+    type Error = PipeBroken;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, PipeBroken>>> {
+        match self.get_mut() {
+            Self::Text(text) => Poll::Ready(text.take().map(Frame::data).map(Ok)),
+            Self::Tunnel { body, .. } => Pin::new(body).poll_frame(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Self::Text(None))
+    }
+}
+
+fn text(status: StatusCode, why: &str) -> Response<Answer> {
+    let text = Bytes::from(format!("eyas proxy: {why}\n"));
+    let mut response = Response::new(Answer::Text(Some(text)));
+    *response.status_mut() = status;
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, plain);
+    response
+}
+
+fn refusal(why: &Refusal) -> Response<Answer> {
+    let status = StatusCode::from_u16(why.http().0).unwrap_or(StatusCode::BAD_GATEWAY);
+    let mut response = text(status, &why.to_string());
+    if *why == Refusal::NoUser {
+        let challenge = HeaderValue::from_static("Basic realm=\"eyas proxy\"");
+        response.headers_mut().insert(PROXY_AUTHENTICATE, challenge);
+    }
+    response
+}
+
+type Tell = oneshot::Sender<Response<Answer>>;
+
+/// Serves a stream to its end, and tells of it.
+async fn serve(shared: Arc<Shared>, request: Request<RequestBody>, tell: Tell) {
+    let Some(client) = request.extensions().get::<PeerInfo>().map(|peer| peer.remote) else {
+        return;
+    };
+    shared.counters.accepted();
+    let permit = match shared.admission.admit(client.ip()) {
+        Ok(permit) => permit,
+        Err(why) => {
+            shared.counters.turned_away();
+            let _ = tell.send(text(StatusCode::SERVICE_UNAVAILABLE, &why));
+            return;
+        }
+    };
+    let mut stream = Stream { shared: &shared, life: Life::new(client), client };
+    let ending = tokio::select! {
+        ending = stream.live(request, tell) => ending,
+        () = shared.abort.cancelled() => Ending::Stopped,
+    };
+    drop(permit);
+    stream.life.report(&shared, ending);
+}
+
+/// A client on a stream.
+struct Stream<'a> {
+    shared: &'a Arc<Shared>,
+    life: Life,
+    client: SocketAddr,
+}
+
+impl Stream<'_> {
+    async fn live(&mut self, request: Request<RequestBody>, mut tell: Tell) -> Ending {
+        tracing::debug!(client = %self.client, version = ?request.version(), "asked on a stream");
+        self.life.protocol = Some(Protocol::Connect);
+        let asked = self.read(&request);
+        let destination = match asked {
+            Ok(destination) => destination,
+            Err(why) => return refuse(tell, why),
+        };
+        self.life.destination = Some(destination.clone());
+        let reached = tokio::select! {
+            reached = self.life.reach(self.shared, &destination) => reached,
+            () = tell.closed() => return Ending::Left,
+        };
+        let race = match reached {
+            Ok(race) => race,
+            Err(Ending::Refused(why)) => return refuse(tell, why),
+            Err(ending) => return ending,
+        };
+        let Some(mut client) = granted(request, tell).await else { return Ending::Left };
+        let carried = self.life.carry(self.shared, &mut client, race, Bytes::new()).await;
+        carried.unwrap_or_else(|ending| ending)
+    }
+
+    /// Where the client wants to go, if it shows that it may ask.
+    fn read(&mut self, request: &Request<RequestBody>) -> Result<Destination, Refusal> {
+        let mut shown = request.headers().get_all(PROXY_AUTHORIZATION).iter();
+        let only = shown.next().filter(|_| shown.next().is_none());
+        let users = self.shared.users.as_deref();
+        self.life.user = http_user(users, only.map(HeaderValue::as_bytes))?;
+        if request.method() != Method::CONNECT {
+            let why = "over HTTP/2, HTTP/3 and SCTP this proxy is asked by CONNECT alone";
+            return Err(Refusal::Unsupported(why.to_owned()));
+        }
+        if let Some(ConnectProtocol(name)) = request.extensions().get() {
+            return Err(Refusal::Unsupported(format!("CONNECT for {name} is not known here")));
+        }
+        http_destination(request.uri().authority().map_or("", http::uri::Authority::as_str))
+    }
+}
+
+fn refuse(tell: Tell, why: Refusal) -> Ending {
+    // Who has gone need not know.
+    let _ = tell.send(refusal(&why));
+    Ending::Refused(why)
+}
+
+/// Tells a client that it is connected. It goes on by both bodies, or by what its connection of HTTP/1
+/// becomes.
+async fn granted(mut request: Request<RequestBody>, tell: Tell) -> Option<Client> {
+    let gone = CancellationToken::new();
+    if let Some(upgrade) = request.extensions_mut().remove::<OnUpgrade>() {
+        tell.send(Response::new(Answer::Text(None))).ok()?;
+        let stream = TokioIo::new(upgrade.await.ok()?);
+        return Some(Client::Stream(Box::new(stream), gone));
+    }
+    let (hears, body) = pipe();
+    let _gone = gone.clone().drop_guard();
+    tell.send(Response::new(Answer::Tunnel { body, _gone })).ok()?;
+    let says = StreamReader::new(request.into_body().into_data_stream().map_err(io::Error::other));
+    Some(Client::Stream(Box::new(join(says, hears)), gone))
+}

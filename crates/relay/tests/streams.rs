@@ -1,0 +1,278 @@
+//! A proxy that is asked by CONNECT on streams of HTTP/2, on loopback.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use bytes::Bytes;
+use eyas::race::candidate::{Security, Transport};
+use eyas::race::policy::Policy;
+use eyas::race::target::{Host, Target};
+use eyas::sctp::SctpListener;
+use eyas::{ByteStream, Endpoint, Resolver, SecurityParameters, ServerIdentity};
+use eyas_http::serve::SctpService;
+use eyas_relay::handshake::Protocol;
+use eyas_relay::rules::Rules;
+use eyas_relay::users::Users;
+use eyas_relay::{Ending, Proxy, Report, Running};
+use h2::client::SendRequest;
+use h2::{Reason, RecvStream, SendStream};
+use http::{Method, Request, Response, StatusCode};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
+use tokio_rustls::rustls::pki_types::CertificateDer;
+
+/// Nothing here takes so long; what does hangs.
+const HANGS: Duration = Duration::from_secs(60);
+
+/// `ada:love`, as RFC 7617 has it.
+const ADA: &str = "Basic YWRhOmxvdmU=";
+
+struct Stage {
+    running: Running,
+    reports: Receiver<Report>,
+    h2: SendRequest<Bytes>,
+    trusted: CertificateDer<'static>,
+}
+
+/// A connection to the proxy over TLS, by this transport, that has agreed on this protocol.
+async fn stream(
+    running: &Running,
+    trusted: &CertificateDer<'static>,
+    (transport, alpn): (Transport, &str),
+) -> ByteStream {
+    let port = running.local_addr().port();
+    let here = vec![IpAddr::from(Ipv4Addr::LOCALHOST)];
+    let sctp = running.sctp().and_then(SctpListener::encapsulation_port).expect("SCTP inside UDP");
+    let endpoint = Endpoint::builder()
+        .resolver(Resolver::system().overriding("proxy.test", port, here))
+        .security(SecurityParameters::platform().with_roots([trusted.clone()]))
+        .sctp_encapsulation_port(sctp)
+        .build()
+        .expect("an endpoint");
+    let host = Host::parse("proxy.test").expect("a name");
+    let target = Target::plain(host, port, vec![transport], Security::Tls).with_alpn([alpn]);
+    let policy = Policy { transports: vec![transport], ..Policy::default() };
+    let race = endpoint.preconnection(target).policy(policy).connect().await;
+    let connection = race.expect("the proxy listens");
+    assert_eq!(connection.info().alpn.as_deref(), Some(alpn));
+    connection.into_stream().expect("open")
+}
+
+impl Stage {
+    /// A proxy that speaks TLS and knows `ada`, who may not go to port 1, and a connection of HTTP/2.
+    async fn new() -> Self {
+        let identity = ServerIdentity::self_signed(["proxy.test"]).expect("a certificate");
+        let trusted = identity.certificate().clone();
+        let (sender, reports) = channel();
+        let endpoint = Endpoint::builder().build().expect("an endpoint");
+        let rules = Rules { deny: vec!["*:1".parse().expect("a pattern")], ..Rules::default() };
+        let running = Proxy::builder(endpoint)
+            .users(Users::parse("ada:love\n").expect("users"))
+            .security(identity)
+            .rules(rules)
+            .sctp(SctpService::on_free_port())
+            .reports(move |report| {
+                // A test that is over does not listen.
+                let _ = sender.send(report);
+            })
+            .start()
+            .expect("a proxy");
+        let stream = stream(&running, &trusted, (Transport::Tcp, "h2")).await;
+        let (h2, connection) = h2::client::handshake(stream).await.expect("HTTP/2");
+        tokio::spawn(connection);
+        Self { running, reports, h2, trusted }
+    }
+
+    /// Asks for this, as `user`.
+    async fn ask(
+        &self,
+        method: Method,
+        target: &str,
+        user: Option<&str>,
+    ) -> (SendStream<Bytes>, Response<RecvStream>) {
+        let mut request = Request::builder().method(method).uri(target);
+        if let Some(user) = user {
+            request = request.header("proxy-authorization", user);
+        }
+        let mut h2 = self.h2.clone().ready().await.expect("ready");
+        let (response, send) = h2.send_request(request.body(()).unwrap(), false).expect("sends");
+        (send, timeout(HANGS, response).await.expect("it answers").expect("an answer"))
+    }
+
+    /// Goes to a destination, and says a byte there.
+    async fn connect(&self, to: SocketAddr) -> (SendStream<Bytes>, RecvStream) {
+        let (mut send, response) = self.ask(Method::CONNECT, &to.to_string(), Some(ADA)).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        send.send_data(Bytes::from_static(b"x"), false).expect("sends");
+        (send, response.into_body())
+    }
+
+    fn report(&self) -> Report {
+        self.reports.recv_timeout(HANGS).expect("a report")
+    }
+}
+
+async fn listener() -> (TcpListener, SocketAddr) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
+    let address = listener.local_addr().expect("bound");
+    (listener, address)
+}
+
+async fn all(mut body: RecvStream) -> Result<Vec<u8>, h2::Error> {
+    let mut read = Vec::new();
+    while let Some(data) = timeout(HANGS, body.data()).await.expect("it ends") {
+        let data = data?;
+        body.flow_control().release_capacity(data.len())?;
+        read.extend_from_slice(&data);
+    }
+    Ok(read)
+}
+
+/// The connection on which something comes, of which a byte has been read. On a slow machine the race may
+/// have tried twice, and then it leaves the other one without a word.
+async fn accept(listener: &TcpListener) -> TcpStream {
+    loop {
+        let accepted = timeout(HANGS, listener.accept()).await.expect("somebody comes");
+        let (mut stream, _) = accepted.expect("accepts");
+        if timeout(HANGS, stream.read_u8()).await.expect("it comes or ends").is_ok() {
+            return stream;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_stream_is_a_connection_of_its_own() {
+    let stage = Stage::new().await;
+    let (listener, address) = listener().await;
+    let (mut first, heard_first) = stage.connect(address).await;
+    let mut server_first = accept(&listener).await;
+    let (mut second, heard_second) = stage.connect(address).await;
+    let mut server_second = accept(&listener).await;
+
+    // One ends both ways while the other is open, and then the other one speaks.
+    for (send, server, heard) in [
+        (&mut second, &mut server_second, heard_second),
+        (&mut first, &mut server_first, heard_first),
+    ] {
+        send.send_data(Bytes::from_static(b"question"), true).expect("sends");
+        let mut asked = Vec::new();
+        timeout(HANGS, server.read_to_end(&mut asked)).await.expect("it ends").expect("reads");
+        assert_eq!(asked, b"question");
+        server.write_all(b"an answer").await.expect("writes");
+        server.shutdown().await.expect("ends");
+        assert_eq!(all(heard).await.expect("ends well"), b"an answer");
+        let report = stage.report();
+        assert_eq!((report.sent, report.received, report.end), (9, 9, Ending::Done));
+        assert_eq!(report.protocol, Some(Protocol::Connect));
+        assert_eq!(report.user.as_deref(), Some("ada"));
+        assert_eq!(report.connection.expect("a connection").remote, address);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_destination_that_reads_nothing_stops_only_its_own_stream() {
+    let stage = Stage::new().await;
+    let (listener, address) = listener().await;
+    let (mut stuck, _heard) = stage.connect(address).await;
+    let _reads_nothing = accept(&listener).await;
+    // Until the system's buffers, the proxy's and the window are full, whatever they hold.
+    let mut most = 0_usize;
+    loop {
+        stuck.reserve_capacity(64 * 1024);
+        let room = std::future::poll_fn(|cx| stuck.poll_capacity(cx));
+        match timeout(Duration::from_secs(2), room).await {
+            Ok(room) => {
+                let room = room.expect("open").expect("a window");
+                stuck.send_data(Bytes::from(vec![7; room]), false).expect("sends");
+                most += room;
+            }
+            Err(_) if most >= 1 << 20 => break,
+            Err(_) => {}
+        }
+        assert!(most < 64 << 20, "nothing holds it back");
+    }
+    let (mut send, heard) = stage.connect(address).await;
+    let mut server = accept(&listener).await;
+    send.send_data(Bytes::from_static(b"hello"), true).expect("sends");
+    let mut asked = Vec::new();
+    timeout(HANGS, server.read_to_end(&mut asked)).await.expect("it ends").expect("reads");
+    assert_eq!(asked, b"hello");
+    drop(server);
+    assert_eq!(all(heard).await.expect("ends well"), b"");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_gets_nothing_is_told_why() {
+    let stage = Stage::new().await;
+    let (closed, address) = listener().await;
+    drop(closed);
+    let there = address.to_string();
+    let wrong = "Basic YWRhOmhhdGU=";
+    for (method, target, user, status) in [
+        (Method::CONNECT, there.as_str(), None, StatusCode::PROXY_AUTHENTICATION_REQUIRED),
+        (Method::CONNECT, &there, Some(wrong), StatusCode::PROXY_AUTHENTICATION_REQUIRED),
+        (Method::CONNECT, "127.0.0.1:1", Some(ADA), StatusCode::FORBIDDEN),
+        (Method::CONNECT, "127.0.0.1:0", Some(ADA), StatusCode::BAD_REQUEST),
+        (Method::CONNECT, &there, Some(ADA), StatusCode::BAD_GATEWAY),
+        (Method::GET, "http://a.test/", Some(ADA), StatusCode::NOT_IMPLEMENTED),
+    ] {
+        let (_send, response) = stage.ask(method.clone(), target, user).await;
+        assert_eq!(response.status(), status, "{method} {target}");
+        let challenged = response.headers().contains_key("proxy-authenticate");
+        assert_eq!(challenged, status == StatusCode::PROXY_AUTHENTICATION_REQUIRED);
+        let text = all(response.into_body()).await.expect("ends well");
+        assert!(text.starts_with(b"eyas proxy: "), "{}", String::from_utf8_lossy(&text));
+        assert!(matches!(stage.report().end, Ending::Refused(_)));
+    }
+    assert_eq!(stage.running.stats().open, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_break_is_passed_on_as_a_break() {
+    let stage = Stage::new().await;
+    let (listener, address) = listener().await;
+    let (mut send, _heard) = stage.connect(address).await;
+    let mut server = accept(&listener).await;
+    send.send_reset(Reason::CANCEL);
+    let read = timeout(HANGS, server.read_to_end(&mut Vec::new())).await.expect("it ends");
+    drop(read);
+    assert!(matches!(stage.report().end, Ending::Client(_)));
+
+    let (_send, heard) = stage.connect(address).await;
+    let server = accept(&listener).await;
+    socket2::SockRef::from(&server).set_linger(Some(Duration::ZERO)).expect("a socket");
+    drop(server);
+    let error = all(heard).await.expect_err("it was reset");
+    assert!(error.is_reset(), "{error}");
+    assert!(matches!(stage.report().end, Ending::Destination(_)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_association_of_sctp_becomes_a_connection() {
+    let stage = Stage::new().await;
+    let (listener, address) = listener().await;
+    let mut client = stream(&stage.running, &stage.trusted, (Transport::SctpUdp, "http/1.1")).await;
+    let request = format!(
+        "CONNECT {address} HTTP/1.1\r\nHost: {address}\r\nProxy-Authorization: {ADA}\r\n\r\n"
+    );
+    client.write_all(request.as_bytes()).await.expect("writes");
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(timeout(HANGS, client.read_u8()).await.expect("it answers").expect("reads"));
+    }
+    assert!(head.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&head));
+    client.write_all(b"xquestion").await.expect("writes");
+    let mut server = accept(&listener).await;
+    let mut asked = [0; 8];
+    timeout(HANGS, server.read_exact(&mut asked)).await.expect("it comes").expect("reads");
+    server.write_all(b"an answer").await.expect("writes");
+    let mut heard = [0; 9];
+    timeout(HANGS, client.read_exact(&mut heard)).await.expect("it comes").expect("reads");
+    assert_eq!((&asked, &heard), (b"question", b"an answer"));
+    drop((client, server));
+    let report = stage.report();
+    assert_eq!((report.sent, report.received), (9, 9));
+    assert_eq!(report.user.as_deref(), Some("ada"));
+}
