@@ -12,7 +12,7 @@ const AHEAD: usize = 256 * 1024;
 const AT_ONCE: usize = 4096;
 
 /// Reads the requests of one connection: bytes in, calls out. What is kept is what has come of one
-/// request, whatever it announces, and up to [`AT_ONCE`] behind it.
+/// request, whatever it announces, and up to 4 KiB behind it.
 #[derive(Debug)]
 pub struct Requests {
     key: u64,
