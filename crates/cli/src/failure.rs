@@ -171,14 +171,14 @@ impl Kind {
     #[cfg(test)]
     pub(crate) const fn meaning(self) -> &'static str {
         match self {
-            Self::Usage => "The command line cannot be understood.",
+            Self::Usage => "The command line is invalid.",
             Self::Url => "The URL or target is malformed, or its scheme is not http or https.",
             Self::Dns => "The name could not be resolved: unknown host, no DNS, server failure.",
             Self::Connect => "No candidate could be connected to: refused, unreachable.",
             Self::Partial => "The body ended early: fewer bytes than announced, or no end.",
             Self::Status => "The status was 400 or above, and --fail was given.",
             Self::Write => "Output could not be written: disk full, no permission.",
-            Self::Read => "A local file that was to be read could not be.",
+            Self::Read => "A local file could not be read.",
             Self::Timeout => "Nothing answered, or --connect-timeout or --max-time passed.",
             Self::Tls => "The TLS handshake failed: alert, version, no common ALPN.",
             Self::Listen => {
@@ -186,27 +186,27 @@ impl Kind {
             }
             Self::Redirect => "More redirects than --max-redirs allows, or a redirect to nowhere.",
             Self::Protocol => {
-                "The server broke HTTP, answered what was not asked, or reset the connection in mid-response."
+                "The server violated HTTP, sent a response that was not asked for, or reset the connection in mid-response."
             }
             Self::Identity => "A certificate, key or trust file given by the user cannot be used.",
             Self::Certificate => {
-                "The server's certificate was not accepted: unknown issuer, expired, wrong name."
+                "The server's certificate was rejected: unknown issuer, expired, wrong name."
             }
             Self::Memory => "The memory file cannot be opened or changed (subcommand memory).",
             Self::Replay => "The trace cannot be read, or did not replay as it was recorded.",
             Self::Claim => "A claim of an experiment was refused, and --check was given.",
             Self::Undecided => {
-                "No claim of an experiment was refused, but one is undecided, for its confidence \
+                "No claim of an experiment was refused, but one is undecided because its confidence \
                  interval spans its bound, and --check was given."
             }
             Self::Emulator => "The emulator cannot be made (subcommands netem and lab).",
             Self::NotExecutable => {
-                "The command is there and cannot be run (netem, proxy), as a shell says it: no permission, a directory."
+                "The command exists but cannot be run (netem, proxy), as in a shell: no permission, a directory."
             }
-            Self::NotFound => "The command was not found (netem, proxy), as a shell says it.",
-            Self::HungUp => "SIGHUP: the terminal has gone. nohup is respected.",
+            Self::NotFound => "The command was not found (netem, proxy), as in a shell.",
+            Self::HungUp => "SIGHUP: the terminal is gone. nohup is respected.",
             Self::Interrupted => "Ctrl-C.",
-            Self::BrokenPipe => "Nobody reads the output any more; nothing is said.",
+            Self::BrokenPipe => "Nothing reads the output any more; no message is printed.",
             Self::Terminated => "SIGTERM.",
         }
     }
