@@ -175,3 +175,20 @@ fn every_scheduler_sends_everything_once() {
         }
     }
 }
+
+#[test]
+fn who_was_not_eligible_makes_up_for_little() {
+    for kind in [SchedulerKind::FairBandwidth, SchedulerKind::WeightedFairQueueing] {
+        let mut bench = Bench::new(kind, true, &[(0, 20_000), (1, 20_000)]);
+        // For ten chunks of one stream only one of the other is eligible, as on a slow path beside a quick one.
+        for turn in 0..11_000 {
+            bench.send(|stream| stream == u16::from(turn % 11 == 0));
+        }
+        let sent: Vec<u16> = core::iter::from_fn(|| bench.send(|_| true)).take(2_000).collect();
+        let behind = sent.iter().take_while(|stream| **stream == 1).count();
+        assert!((1..=340).contains(&behind), "{kind:?}: {behind} chunks of 100 bytes at once");
+        let shared = &sent[behind..];
+        let first = shared.iter().filter(|stream| **stream == 0).count();
+        assert!(first * 2 >= shared.len() - 2, "{kind:?}: {first} of {}", shared.len());
+    }
+}

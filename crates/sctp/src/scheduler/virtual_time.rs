@@ -8,6 +8,10 @@ use super::{StreamSlot, Turn};
 
 /// Virtual time that one byte takes at weight 1. Divisible by most small weights.
 const SCALE: u64 = 5040;
+/// The most virtual time that a stream makes up for: 32 KiB at weight 1. A stream that may only use a slow path, or
+/// none for a while, falls behind without limit; once paths are shared again, it would have them to itself until it
+/// has caught up.
+const MOST_BEHIND: u64 = 32 * 1024 * SCALE;
 
 /// Streams in the order of the virtual time at which their next turn starts.
 #[derive(Debug, Default)]
@@ -56,10 +60,11 @@ impl VirtualTime {
     }
 
     pub(super) fn on_sent(&mut self, turn: &Turn) {
+        let floor = self.now.saturating_sub(MOST_BEHIND);
         let clock = self.clock(turn.stream);
         let start = clock.start;
         let cost = (turn.bytes as u64).saturating_mul(SCALE) / u64::from(clock.weight.max(1));
-        clock.start = start.saturating_add(cost);
+        clock.start = start.max(floor).saturating_add(cost);
         clock.waiting = !turn.ends_stream;
         let next = clock.start;
         if turn.bytes > 0 {
