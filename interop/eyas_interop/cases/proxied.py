@@ -21,8 +21,10 @@ SILENT = ipv6(DNS)
 WAYS = (("dead IPv6", ipv6(NOBODY)), ("IPv6 that accepts and stays silent", SILENT))
 LISTENS = "import socket, time; s = socket.create_server(('{}', 443), family=socket.AF_INET6); time.sleep(3600)"
 MODULE = "example.org/thing"
-# From this version on Node reads the variables for proxies.
-NODE_READS = (22, 21)
+WHEEL = "thing-1.2.3-py3-none-any.whl"
+# As `interop/install` has put them there.
+DENO, NODE = (str(pathlib.Path(os.environ.get("EYAS_PEERS", "")) / name / "node_modules" / ".bin" / name)
+              for name in ("deno", "node"))
 
 
 def curl(_: pathlib.Path) -> tuple[list[str], str]:
@@ -50,12 +52,27 @@ def python(_: pathlib.Path) -> tuple[list[str], str]:
     return [sys.executable, "-c", program], "loaded from eyas"
 
 
+def pip(files: pathlib.Path) -> tuple[list[str], str]:
+    index = files / "simple" / "thing"
+    index.mkdir(parents=True, exist_ok=True)
+    (index / "index.html").write_text(f'<!doctype html><a href="{URL}/{WHEEL}">{WHEEL}</a>\n')
+    about = "thing-1.2.3.dist-info"
+    with zipfile.ZipFile(files / WHEEL, "w") as wheel:
+        wheel.writestr("thing.py", "")
+        wheel.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: thing\nVersion: 1.2.3\n")
+        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{about}/RECORD", "")
+    # Each connection is to take its own way, and none is to take it again.
+    flags = ["--no-deps", "--no-cache-dir", "--retries", "0", "--index-url", f"{URL}/simple/"]
+    return [sys.executable, "-m", "pip", "download", *flags, "thing==1.2.3"], f"Saved ./{WHEEL}"
+
+
 def node(_: pathlib.Path) -> tuple[list[str], str]:
-    said = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout
-    version = tuple(int(part) for part in said.strip().lstrip("v").split(".")[:2])
-    if version < NODE_READS:
-        raise Skip(f"node {said.strip()} reads no proxy from its environment: 22.21 does")
-    return ["node", "-e", f"fetch('{URL}/page.html').then(r => r.text()).then(console.log)"], "loaded"
+    return [NODE, "-e", f"fetch('{URL}/page.html').then(r => r.text()).then(console.log)"], "loaded from eyas"
+
+
+def deno(_: pathlib.Path) -> tuple[list[str], str]:
+    return [DENO, "eval", f"console.log(await (await fetch('{URL}/page.html')).text())"], "loaded from eyas"
 
 
 def npm(files: pathlib.Path) -> tuple[list[str], str]:
@@ -80,7 +97,7 @@ def wget(_: pathlib.Path) -> tuple[list[str], str]:
     return ["wget", "--no-check-certificate", "-qO-", f"{URL}/page.html"], "loaded from eyas"
 
 
-PROGRAMS = (curl, git, python, node, npm, go, wget)
+PROGRAMS = (curl, git, python, pip, node, deno, npm, go, wget)
 
 STATIC = """package main
 
@@ -113,7 +130,7 @@ def static(files: pathlib.Path) -> tuple[list[str], str]:
 
 # What goes through the proxy without being told of it.
 UNTOLD = (wget, static)
-NEEDS = {static: "go", python: sys.executable}
+NEEDS = {static: "go", python: sys.executable, pip: sys.executable, deno: DENO, node: NODE}
 # What the command says where it can make no namespace.
 NO_NAMESPACE = 113
 
@@ -122,10 +139,13 @@ def environment(world: World, home: pathlib.Path) -> dict[str, str]:
     """What makes every program trust the server, and find nothing of the user's."""
     home.mkdir()
     kept = ("PATH", "LANG", "GOROOT")
-    trust = ("CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "npm_config_cafile")
+    trust = ("CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "npm_config_cafile",
+             "PIP_CERT", "DENO_CERT")
     found = {name: os.environ[name] for name in kept if name in os.environ}
     found |= {name: str(world.authority.file) for name in trust}
-    found |= {"HOME": str(home), "GOPROXY": URL, "GOSUMDB": "off", "GOTOOLCHAIN": "local"}
+    found |= {"HOME": str(home), "GOPROXY": URL, "GOSUMDB": "off", "GOTOOLCHAIN": "local",
+              "PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+              "DENO_NO_UPDATE_CHECK": "1"}
     # A module is not in the cache of an earlier run.
     return found | {"GOPATH": str(home / "go"), "GOFLAGS": "-modcacherw"}
 
