@@ -26,26 +26,43 @@ class Page:
         self.complained = complained
 
 
-def chromium(url: str, host: str, address: str, spki: str, scratch: pathlib.Path, quic: bool) -> Page:
-    """Loads a page headless, over QUIC from the first packet or without QUIC at all."""
-    binary = shutil.which("chromium")
-    if binary is None:
-        raise Skip("Chromium is not installed (Debian: chromium)")
+def chromium(
+    url: str, host: str, address: str, spki: str, scratch: pathlib.Path, quic: bool, http2: bool = True,
+) -> Page:
+    """Loads a page headless, over QUIC from the first packet or without QUIC at all, and then with or without
+    HTTP/2."""
     log = scratch / "chromium-net.json"
     port = urllib.parse.urlsplit(url).port or 443
-    command = [
-        binary, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
-        "--disable-background-networking", "--disable-component-update", "--disable-sync",
-        "--disable-dev-shm-usage",
-        f"--user-data-dir={scratch / 'chromium'}",
+    done = headless(scratch, [
         f"--host-resolver-rules=MAP {host} {address}, MAP * ~NOTFOUND",
         f"--ignore-certificate-errors-spki-list={spki}",
         f"--log-net-log={log}",
         f"--origin-to-force-quic-on={host}:{port}" if quic else "--disable-quic",
+        *([] if http2 else ["--disable-http2"]),
         "--dump-dom", url,
+    ])
+    asked_to_connect = log.exists() and ":protocol: websocket" in log.read_text(errors="replace")
+    return Page(done.stdout, sessions(log, host), asked_to_connect, done.stderr)
+
+
+def chromium_by_socks(url: str, proxy: str, scratch: pathlib.Path, inside: list[str]) -> subprocess.CompletedProcess:
+    """Loads a page through a SOCKS5 proxy, which resolves all names, in the namespace of `inside`."""
+    return headless(scratch, [f"--proxy-server=socks5://{proxy}", "--proxy-bypass-list=<-loopback>",
+                              "--dump-dom", url], inside)
+
+
+def headless(scratch: pathlib.Path, words: list[str], inside: list[str] | None = None) -> subprocess.CompletedProcess:
+    """Runs Chromium without a window, and with nothing that it has not been given."""
+    binary = shutil.which("chromium")
+    if binary is None:
+        raise Skip("Chromium is not installed (Debian: chromium)")
+    command = [
+        *(inside or []), binary, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync",
+        "--disable-dev-shm-usage", f"--user-data-dir={scratch / 'chromium'}", *words,
     ]
     try:
-        done = subprocess.run(
+        return subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
             timeout=PAGE_WITHIN, check=False,
         )
@@ -53,8 +70,6 @@ def chromium(url: str, host: str, address: str, spki: str, scratch: pathlib.Path
         raise RuntimeError(f"Chromium did not end within {PAGE_WITHIN} s") from error
     finally:
         shutil.rmtree(scratch / "chromium", ignore_errors=True)
-    asked_to_connect = log.exists() and ":protocol: websocket" in log.read_text(errors="replace")
-    return Page(done.stdout, sessions(log, host), asked_to_connect, done.stderr)
 
 
 def sessions(log: pathlib.Path, host: str) -> set[str]:

@@ -3,7 +3,7 @@
 from . import (
     application, browser, downloads, fetching, gateway, gateway_versions, names, planning, proxied, sctp_behaviour, sctp_functional,
     sctp_lines, sctp_meters, sctp_pod, sctp_programs, sctp_service, sctp_signalling, sctp_sockets, sctp_trapped,
-    swallowed, tunnel, tunnel_interfaces, tunnel_lines, unreachable,
+    swallowed, tunnel, tunnel_interfaces, tunnel_lines, tunnel_programs, unreachable,
 )
 
 CASES = [
@@ -20,6 +20,7 @@ CASES = [
     *gateway_versions.CASES,
     *tunnel.CASES,
     *tunnel_lines.CASES,
+    *tunnel_programs.CASES,
     *tunnel_interfaces.CASES,
     *sctp_sockets.CASES,
     *sctp_service.CASES,

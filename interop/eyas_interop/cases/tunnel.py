@@ -1,13 +1,13 @@
 """`eyas tunnel` between two hosts: forwards both ways, SOCKS, ssh's ProxyCommand, keys, ends that restart."""
 
 import os
-import pathlib
-import shutil
 import subprocess
 import sys
 import time
 
 from ..network import EYAS, ipv4
+from ..openssh import PORT as SSH
+from ..openssh import OpenSsh
 from ..process import Peer
 from ..report import Skip
 from ..world import World
@@ -22,7 +22,6 @@ PAGE = "through the tunnel"
 SERVE = [sys.executable, "-u", "-m", "http.server", "--bind", "127.0.0.1", str(WEB), "--directory"]
 # Each transport on its own, and all of them.
 TRANSPORTS = ("tcp", "quic", "sctp-udp")
-SSHD = "/usr/sbin/sshd"
 # How long something may take that is waited for, in seconds.
 PATIENCE = 20
 
@@ -145,21 +144,10 @@ def stdio(tunnels: Tunnels, check) -> None:
 
 def ssh(tunnels: Tunnels) -> tuple[bool, str]:
     """ssh with a ProxyCommand, to an sshd of its own at the server."""
-    if shutil.which("ssh") is None or not pathlib.Path(SSHD).exists():
-        raise Skip("ssh and sshd are not both installed")
-    directory = tunnels.directory
-    for name in ("ssh_host", "ssh_user"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(directory / name)], check=True)
-    pathlib.Path("/run/sshd").mkdir(exist_ok=True)
-    options = {"HostKey": directory / "ssh_host", "AuthorizedKeysFile": directory / "ssh_user.pub",
-               "ListenAddress": "127.0.0.1:2299", "StrictModes": "no", "UsePAM": "no", "PidFile": "none"}
-    given = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
-    command = [SSHD, "-D", "-e", "-f", "/dev/null", *given]
-    tunnels.start("sshd", tunnels.world.network.on_server(command))
-    proxy = " ".join(tunnels.client("--stdio", "localhost:2299"))
-    command = ["ssh", "-F", "/dev/null", "-i", str(directory / "ssh_user"), "-o", "StrictHostKeyChecking=no",
-               "-o", "UserKnownHostsFile=/dev/null", "-o", "BatchMode=yes", "-o", f"ProxyCommand={proxy}",
-               "root@tunnel.test", "echo through ssh"]
+    openssh = OpenSsh(tunnels.directory)
+    tunnels.start("sshd", tunnels.world.network.on_server(openssh.server()))
+    proxy = tunnels.client("--stdio", f"localhost:{SSH}")
+    command = [*openssh.client(proxy), "root@tunnel.test", "echo through ssh"]
     ran = None
 
     def answers() -> bool:

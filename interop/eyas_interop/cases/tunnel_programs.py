@@ -1,0 +1,103 @@
+"""Programs of others through `eyas tunnel` between two hosts with two lines: ssh, rsync by ssh, a browser, an end that
+stands still for a while."""
+
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from .. import clients
+from ..openssh import PORT as SSH
+from ..openssh import OpenSsh
+from ..report import Skip
+from ..world import World
+from .case import about
+from .tunnel_lines import PATIENCE, PORT, Ends, is_used
+
+WEB, SOCKS, LOCAL = 8098, 18082, 18080
+# What is over when an end has heard nothing of the other one for so long, and some more, in seconds.
+STANDS_STILL = 25
+PAGE = "<!doctype html><title>there</title><p id=page></p><script src=part.js></script>\n"
+PART = "document.getElementById('page').textContent = 'loaded through ' + 'the tunnel';\n"
+LOADED = "loaded through the tunnel"
+
+
+@about("tunnel")
+def case_tunnel_programs(world: World) -> None:
+    """One client over both lines, and those that ssh and rsync start."""
+    ends = Ends(world, "programs")
+    check = world.report.check
+    try:
+        ends.lines.add_addresses(ends.lines.all[1])
+        ends.serve()
+        site = ends.directory / "site"
+        site.mkdir()
+        (site / "page.html").write_text(PAGE)
+        (site / "part.js").write_text(PART)
+        web = ends.start(ends.lines.there, "web", [
+            sys.executable, "-u", "-m", "http.server", "--bind", "127.0.0.1", str(WEB), "--directory", str(site)])
+        web.wait_until(lambda: "Serving HTTP" in web.said())
+        client = ends.client("sctp-udp://", "-D", str(SOCKS), "-L", f"{LOCAL}:127.0.0.1:{WEB}")
+        client.wait_until(lambda: client.said().count(" leads to ") == 2)
+        for name, program in (("a browser's page by -D", browser), ("ssh and rsync by --stdio", ssh_and_rsync)):
+            try:
+                program(ends, check)
+            except Skip as why:
+                world.report.skip("tunnel", name, str(why))
+        stands_still(ends, client, check)
+    finally:
+        ends.stop()
+
+
+def browser(ends: Ends, check) -> None:
+    """Chromium, which leaves names to the proxy; the name here is the server's own loopback."""
+    scratch = ends.directory / "browser"
+    scratch.mkdir()
+    inside = ends.lines.inside(ends.lines.here, [])
+    ran = clients.chromium_by_socks(f"http://localhost:{WEB}/page.html", f"127.0.0.1:{SOCKS}", scratch, inside)
+    check("tunnel", "a browser's page by -D over two lines", LOADED in ran.stdout, ran.stdout[-200:])
+
+
+def ssh_and_rsync(ends: Ends, check) -> None:
+    """ssh with a ProxyCommand, and rsync over that."""
+    openssh = OpenSsh(ends.directory)
+    sshd = ends.start(ends.lines.there, "sshd", openssh.server())
+    sshd.wait_until(lambda: "Server listening" in sshd.said())
+    proxy = ends.eyas(f"sctp-udp://{ends.lines.all[0].address(2)}:{PORT}", "--memory", "none", "--multipath",
+                      "--key", str(ends.directory / "key.pem"),
+                      "--known-hosts", str(ends.directory / "known_hosts"), "--stdio", f"localhost:{SSH}")
+    command = openssh.client(proxy)
+    ran = inside(ends, *command, "root@tunnel.test", f"sha256sum {ends.directory / 'file'}")
+    good = ran.returncode == 0 and str(ends.directory / "file") in ran.stdout
+    check("tunnel", "ssh by ProxyCommand over two lines", good, (ran.stdout + ran.stderr)[-200:])
+    if shutil.which("rsync") is None:
+        raise Skip("rsync is not installed (Debian: rsync)")
+    copy = ends.directory / "copy"
+
+    def copied() -> bool:
+        # ssh has words with spaces, which rsync reads as a shell does.
+        words = " ".join(f"'{word}'" for word in command)
+        ran = inside(ends, "rsync", "-e", words, str(ends.directory / "file"), f"root@tunnel.test:{copy}")
+        return ran.returncode == 0 and copy.read_bytes() == ends.bytes
+
+    is_used(ends, check, "rsync by ssh over both lines", copied)
+
+
+def stands_still(ends: Ends, client, check) -> None:
+    """A client that is stopped, as when a laptop sleeps: to it, all clocks jump when it goes on."""
+    client.process.send_signal(signal.SIGSTOP)
+    time.sleep(STANDS_STILL)
+    client.process.send_signal(signal.SIGCONT)
+    ran = inside(ends, "curl", "-sS", "--max-time", str(PATIENCE), f"http://localhost:{LOCAL}/page.html")
+    good = ran.stdout == PAGE and "it is connected again" in client.said()
+    check("tunnel", "a client that stood still", good, f"{ran.stdout[:60]} {ran.stderr} {client.said()[-200:]}")
+
+
+def inside(ends: Ends, *command: str) -> subprocess.CompletedProcess:
+    """Runs a command at the client."""
+    return subprocess.run(ends.lines.inside(ends.lines.here, list(command)), capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, timeout=2 * PATIENCE, env=ends.environment(), check=False)
+
+
+CASES = [case_tunnel_programs]

@@ -1,0 +1,35 @@
+"""ssh and an sshd of its own, with keys of their own."""
+
+import pathlib
+import shutil
+import subprocess
+
+from .report import Skip
+
+SSHD = "/usr/sbin/sshd"
+PORT = 2299
+
+
+class OpenSsh:
+    """Both ends, with their keys in one directory. The server is on its host's loopback."""
+
+    def __init__(self, directory: pathlib.Path) -> None:
+        if shutil.which("ssh") is None or not pathlib.Path(SSHD).exists():
+            raise Skip("ssh and sshd are not both installed (Debian: openssh-server)")
+        self.directory = directory
+        for name in ("ssh_host", "ssh_user"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(directory / name)], check=True)
+        pathlib.Path("/run/sshd").mkdir(exist_ok=True)
+
+    def server(self) -> list[str]:
+        """How to start sshd."""
+        options = {"HostKey": self.directory / "ssh_host", "AuthorizedKeysFile": self.directory / "ssh_user.pub",
+                   "ListenAddress": f"127.0.0.1:{PORT}", "StrictModes": "no", "UsePAM": "no", "PidFile": "none"}
+        given = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
+        return [SSHD, "-D", "-e", "-f", "/dev/null", *given]
+
+    def client(self, proxy: list[str]) -> list[str]:
+        """ssh with the command that connects it, to which the host and what to run there are added."""
+        return ["ssh", "-F", "/dev/null", "-i", str(self.directory / "ssh_user"), "-o", "StrictHostKeyChecking=no",
+                "-o", "UserKnownHostsFile=/dev/null", "-o", "BatchMode=yes", "-o", "LogLevel=ERROR",
+                "-o", f"ProxyCommand={' '.join(proxy)}"]
