@@ -137,15 +137,16 @@ def with_websocket(world: World, kind: str) -> None:
 
 
 def with_chromium(world: World, kind: str) -> None:
-    """A page over HTTP/3, and one over HTTP/2."""
+    """A page over HTTP/3, over HTTP/2, and over HTTP/1.1, of which there is no session."""
     with behind(world, kind) as both:
         spki = spki_of(both.certificate.read_bytes())
         url = f"https://{HOST}:{both.port}/"
-        for quic, session in ((True, "QUIC_SESSION"), (False, "HTTP2_SESSION")):
-            page = clients.chromium(url, HOST, "127.0.0.1", spki, world.directory, quic)
-            good = f"{kind} heard" in page.text and page.sessions == {session}
+        for version, session in (("h3", {"QUIC_SESSION"}), ("h2", {"HTTP2_SESSION"}), ("http1.1", set())):
+            page = clients.chromium(url, HOST, "127.0.0.1", spki, world.directory,
+                                    quic=version == "h3", http2=version != "http1.1")
+            good = f"{kind} heard" in page.text and page.sessions == session
             detail = f"{page.text.strip()[:200]} {sorted(page.sessions)}"
-            world.report.check("chromium", f"{kind} behind a gateway, {session}", good, detail)
+            world.report.check("chromium", f"{kind} behind a gateway, {version}", good, detail)
 
 
 @about("curl")
