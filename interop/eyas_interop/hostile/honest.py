@@ -1,9 +1,10 @@
-"""Honest clients beside an attack: `eyas get`, again and again."""
+"""Honest clients beside an attack."""
 
 import pathlib
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 
 from ..command import Command
 
@@ -11,26 +12,22 @@ from ..command import Command
 PAUSE = 0.2
 
 
-class Honest:
-    """Fetches a URL until it is told to stop, each time on a new connection."""
+class Neighbour:
+    """Does something again and again until it is told to stop; what is raised is a failure."""
 
-    def __init__(self, eyas: pathlib.Path, url: str, flags: list[str]) -> None:
-        self.url = url
-        self.flags = flags
+    def __init__(self, ask: Callable[[], None]) -> None:
         self.failures: list[str] = []
-        # How long each fetch that came to its end took, in seconds.
+        # How long each that came to its end took, in seconds.
         self.times: list[float] = []
-        self._home = tempfile.TemporaryDirectory(prefix="eyas-honest-")
-        self._command = Command(eyas, pathlib.Path(self._home.name), [])
+        self._ask = ask
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
-    def end(self) -> "Honest":
-        """Lets the last fetch finish."""
+    def end(self) -> "Neighbour":
+        """Lets the last one finish."""
         self._over.set()
         self._thread.join()
-        self._home.cleanup()
         return self
 
     @property
@@ -43,19 +40,35 @@ class Honest:
 
     def _run(self) -> None:
         while True:
-            self._fetch()
+            begun = time.monotonic()
+            try:
+                self._ask()
+            except (OSError, RuntimeError) as error:
+                self.failures.append(f"{type(error).__name__}: {error}")
+            else:
+                self.times.append(time.monotonic() - begun)
             if self._over.wait(PAUSE):
                 return
 
+
+class Honest(Neighbour):
+    """Fetches a URL by `eyas get`, each time on a new connection."""
+
+    def __init__(self, eyas: pathlib.Path, url: str, flags: list[str]) -> None:
+        self.url = url
+        self.flags = flags
+        self._home = tempfile.TemporaryDirectory(prefix="eyas-honest-")
+        self._command = Command(eyas, pathlib.Path(self._home.name), [])
+        super().__init__(self._fetch)
+
+    def end(self) -> "Honest":
+        """Lets the last fetch finish."""
+        super().end()
+        self._home.cleanup()
+        return self
+
     def _fetch(self) -> None:
-        begun = time.monotonic()
         words = ["get", self.url, "--memory", "none", "--output", "/dev/null", "--fail", *self.flags]
-        try:
-            ran = self._command.run(*words)
-        except RuntimeError as error:
-            self.failures.append(str(error))
-            return
-        if ran.status == 0:
-            self.times.append(time.monotonic() - begun)
-        else:
-            self.failures.append(f"{' '.join(self.flags)}: {ran}")
+        ran = self._command.run(*words)
+        if ran.status != 0:
+            raise RuntimeError(f"{' '.join(self.flags)}: {ran}")

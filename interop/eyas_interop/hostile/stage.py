@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 from ..process import Peer
 from ..report import Report, Skip
-from .honest import Honest
+from .honest import Honest, Neighbour
 from .usage import MIB, Usage, Watch
 
 # What the runner calls these lines' peer.
@@ -62,13 +62,24 @@ class Stage:
         if "--no-sctp" not in flags and "--sctp-udp-port" not in flags:
             command += ["--sctp-udp-port", "0"]
         command += [*flags, str(files) if files else "--no-files"]
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("EYAS_")}
-        peer = Peer(f"serve-{number}", command, self.directory / f"serve-{number}.log",
-                    env=environment, cwd=self.directory)
-        self._peers.append(peer)
+        peer = self.start(command)
         peer.wait_until(lambda: peer.log.read_text().rstrip().endswith("}"))
         trust = [] if "--plain" in flags else ["--cacert", str(certificate)]
-        return Server(peer, json.loads(peer.log.read_text()), trust)
+        return self.told(peer, tuple(trust))
+
+    def start(self, command: list[str]) -> Peer:
+        """Starts a program that is ended with the attack; its output is in its log."""
+        name = f"{pathlib.Path(command[0]).stem}-{len(self._peers)}"
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("EYAS_")}
+        peer = Peer(name, command, self.directory / f"{name}.log", env=environment | {
+            "XDG_RUNTIME_DIR": str(self.directory)}, cwd=self.directory)
+        self._peers.append(peer)
+        return peer
+
+    @staticmethod
+    def told(peer: Peer, trust: tuple[str, ...] = ()) -> Server:
+        """A server, as the object describes it that it has written once it listened."""
+        return Server(peer, json.loads(peer.log.read_text()), list(trust))
 
     def files(self, **sizes: int) -> pathlib.Path:
         """A directory with a file of zeros for each name, of that many bytes."""
@@ -97,6 +108,15 @@ class Stage:
             yield honest
         finally:
             honest.end()
+
+    @contextlib.contextmanager
+    def neighbour(self, ask: Callable[[], None]) -> Iterator[Neighbour]:
+        """Does something else than fetching while the block runs."""
+        neighbour = Neighbour(ask)
+        try:
+            yield neighbour
+        finally:
+            neighbour.end()
 
     @contextlib.contextmanager
     def attacked(
@@ -139,7 +159,7 @@ class Stage:
         """Checks the CPU time of the victim meanwhile."""
         return self.within("CPU time", watch.cpu, seconds, "s")
 
-    def honest_fetched(self, *clients: Honest) -> bool:
+    def honest_fetched(self, *clients: Neighbour) -> bool:
         """Checks that honest clients got everything that they asked for, and asked for something."""
         good = all(client.times and not client.failures for client in clients)
         detail = "; ".join(client.detail for client in clients)

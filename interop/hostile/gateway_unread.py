@@ -1,0 +1,75 @@
+"""Clients of `eyas serve --upstream` that ask for a response without end and read nothing of it.
+
+The upstream is not read either then, and others are served.
+"""
+
+import contextlib
+import socket
+import threading
+import time
+import urllib.request
+
+from _relay import LOCALHOST, PATIENCE
+from eyas_interop.hostile.stage import Stage, main
+
+CLIENTS = 400
+# How long they wait, in seconds.
+HOLD = 6
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
+ENDLESS = 1 << 40
+
+
+def upstream() -> int:
+    """A web server whose responses to `/endless` do not end; gives its port."""
+    listener = socket.create_server((LOCALHOST, 0), backlog=1024)
+
+    def serve(client: socket.socket) -> None:
+        with client, contextlib.suppress(OSError):
+            while request := client.recv(4096):
+                if request.startswith(b"GET /endless"):
+                    client.sendall(HEAD % ENDLESS)
+                    while True:
+                        client.sendall(b"x" * 65536)
+                client.sendall(HEAD % 5 + b"brief")
+
+    def accept() -> None:
+        while True:
+            client, _ = listener.accept()
+            threading.Thread(target=serve, args=(client,), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    return listener.getsockname()[1]
+
+
+def attack(stage: Stage) -> None:
+    peer = stage.start([str(stage.eyas), "serve", "--listen", f"{LOCALHOST}:0", "--json", "--no-sctp", "--plain",
+                        "--upstream", f"http://{LOCALHOST}:{upstream()}"])
+    peer.wait_until(lambda: peer.log.read_text().rstrip().endswith("}"))
+    victim = stage.told(peer)
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+    def brief() -> None:
+        with opener.open(f"http://{LOCALHOST}:{victim.port}/", timeout=PATIENCE) as response:
+            if response.read() != b"brief":
+                raise RuntimeError("something else came")
+
+    clients = []
+    with stage.watched(victim.process) as watch:
+        with stage.neighbour(brief) as honest:
+            for _ in range(CLIENTS):
+                client = socket.create_connection((LOCALHOST, victim.port), PATIENCE)
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                client.sendall(b"GET /endless HTTP/1.1\r\nHost: a\r\n\r\n")
+                clients.append(client)
+            time.sleep(HOLD)
+        for client in clients:
+            client.close()
+        gone = stage.settled(victim.process, PATIENCE, lambda usage: usage.descriptors < 100)
+    stage.alive(victim)
+    stage.check("nothing is left of them", gone)
+    stage.memory_within(watch, 150)
+    stage.honest_fetched(honest)
+
+
+if __name__ == "__main__":
+    main(attack)
