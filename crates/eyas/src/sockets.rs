@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
 
+use nix::libc;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -51,6 +52,17 @@ pub fn subscriber(address: IpAddr) -> IpAddr {
             IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
         }
         other => other,
+    }
+}
+
+/// Why a server accepts nobody at the moment, and what to do about it, for whoever runs it.
+pub fn exhausted(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(libc::EMFILE | libc::ENFILE) => format!(
+            "no descriptors are left ({error}): new clients wait until others have gone; raise the \
+             limit (ulimit -n), or lower that on connections"
+        ),
+        _ => format!("cannot accept clients: {error}; it is tried again"),
     }
 }
 

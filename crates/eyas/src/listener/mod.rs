@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use eyas_race::candidate::{Alpn, Transport};
-use tokio::sync::{Mutex, Semaphore, mpsc};
+use tokio::sync::{Mutex, mpsc};
 use tokio::task::JoinSet;
 
 #[cfg(feature = "sctp")]
@@ -18,6 +18,7 @@ use crate::security::ClientKeys;
 use crate::{Connection, Error, KeyFingerprint, ServerIdentity};
 
 mod bind;
+mod handshakes;
 #[cfg(feature = "quic")]
 mod quic;
 #[cfg(feature = "sctp")]
@@ -27,8 +28,6 @@ mod stream;
 /// Connections that are ready and not yet accepted by the caller; beyond it new peers wait in
 /// the kernel's queue.
 const MAX_BACKLOG: usize = 64;
-/// Handshakes under way at once.
-const MAX_HANDSHAKES: usize = 256;
 /// What a peer has for its handshake.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 
@@ -41,6 +40,7 @@ pub struct ListenParameters {
     /// Which keys clients have to show; `None` asks them for none.
     client_keys: Option<ClientKeys>,
     alpn: Vec<Alpn>,
+    notices: Notices,
     /// quinn's defaults if `None`.
     #[cfg(feature = "quic")]
     quic_transport: Option<Arc<quinn::TransportConfig>>,
@@ -64,6 +64,7 @@ impl ListenParameters {
             security: None,
             client_keys: None,
             alpn: Vec::new(),
+            notices: Notices::default(),
             #[cfg(feature = "quic")]
             quic_transport: None,
             #[cfg(feature = "sctp")]
@@ -110,6 +111,15 @@ impl ListenParameters {
     #[must_use]
     pub fn with_alpn<A: Into<Alpn>>(mut self, alpn: impl IntoIterator<Item = A>) -> Self {
         self.alpn = alpn.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Is told why peers of TCP and MPTCP cannot be accepted at the moment, such as descriptors that have
+    /// run out: at most every ten seconds, by the task that accepts, so it must not wait. It goes on by
+    /// itself.
+    #[must_use]
+    pub fn notices(mut self, observer: impl Fn(String) + Send + Sync + 'static) -> Self {
+        self.notices = Notices(Some(Arc::new(observer)));
         self
     }
 
@@ -204,7 +214,32 @@ pub struct Listener {
 #[derive(Clone)]
 struct Reception {
     ready: mpsc::Sender<Connection>,
-    handshakes: Arc<Semaphore>,
+    notices: Notices,
+}
+
+impl Reception {
+    /// Waits until there is room for a connection that is ready; false once nobody wants one any more.
+    async fn has_room(&self) -> bool {
+        self.ready.reserve().await.is_ok()
+    }
+
+    /// Tells why nobody can be accepted at the moment.
+    fn notify(&self, error: &std::io::Error) {
+        tracing::warn!(%error, "cannot accept for the moment");
+        if let Some(notices) = &self.notices.0 {
+            notices(crate::sockets::exhausted(error));
+        }
+    }
+}
+
+/// Who is told that nobody can be accepted at the moment.
+#[derive(Clone, Default)]
+struct Notices(Option<Arc<dyn Fn(String) + Send + Sync>>);
+
+impl std::fmt::Debug for Notices {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Notices")
+    }
 }
 
 impl Listener {
@@ -212,8 +247,7 @@ impl Listener {
     pub async fn bind(parameters: ListenParameters) -> Result<Self, Error> {
         let sockets = bind::bind(&parameters)?;
         let (sender, receiver) = mpsc::channel(MAX_BACKLOG);
-        let reception =
-            Reception { ready: sender, handshakes: Arc::new(Semaphore::new(MAX_HANDSHAKES)) };
+        let reception = Reception { ready: sender, notices: parameters.notices.clone() };
         let mut tasks = JoinSet::new();
         let tls = parameters.tls()?;
         let address = sockets.address;

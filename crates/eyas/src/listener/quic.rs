@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use eyas_race::candidate::{Security, Transport};
 use quinn::crypto::rustls::QuicServerConfig;
-use tokio::task::JoinSet;
 
+use super::handshakes::Handshakes;
 use super::{HANDSHAKE_TIME, ListenParameters, Reception, since};
 use crate::attempt::quic::describe;
 use crate::byte_stream::ByteTransport;
@@ -35,24 +35,28 @@ pub(super) fn endpoint(
 }
 
 pub(super) async fn accept_all(endpoint: quinn::Endpoint, reception: Reception) {
-    let mut handshakes = JoinSet::new();
+    let mut handshakes = Handshakes::new();
     let port = endpoint.local_addr().map_or(0, |address| address.port());
     while let Some(incoming) = endpoint.accept().await {
-        while handshakes.try_join_next().is_some() {}
-        let Ok(permit) = Arc::clone(&reception.handshakes).try_acquire_owned() else {
+        if reception.ready.capacity() == 0 {
             // Unlike TCP's, a QUIC peer that waits would take it for a path that swallows UDP.
             incoming.refuse();
             continue;
-        };
+        }
+        // Whoever forges the addresses of others must not take their places (RFC 9000 §8.1.2).
+        if handshakes.are_many() && !incoming.remote_address_validated() {
+            // It fails for validated addresses alone.
+            let _ = incoming.retry();
+            continue;
+        }
         let ready = reception.ready.clone();
-        handshakes.spawn(async move {
-            let remote = incoming.remote_address();
+        let remote = incoming.remote_address();
+        handshakes.begin(remote.ip(), async move {
             match tokio::time::timeout(HANDSHAKE_TIME, shake(incoming, port)).await {
                 Ok(Ok(connection)) => drop(ready.send(connection).await),
                 Ok(Err(error)) => tracing::debug!(%remote, %error, "QUIC handshake failed"),
                 Err(_) => tracing::debug!(%remote, "QUIC handshake took too long"),
             }
-            drop(permit);
         });
     }
 }

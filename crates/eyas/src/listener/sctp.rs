@@ -8,9 +8,9 @@ use std::time::Instant;
 use bytes::Bytes;
 use eyas_race::candidate::{Security, Transport};
 use eyas_sctp::identifier::StreamId;
-use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
+use super::handshakes::Handshakes;
 use super::{HANDSHAKE_TIME, ListenParameters, Reception, since};
 use crate::attempt::tls;
 use crate::byte_stream::ByteTransport;
@@ -87,22 +87,20 @@ pub(super) async fn accept_all(
     tls: Option<TlsAcceptor>,
     reception: Reception,
 ) {
-    let mut handshakes = JoinSet::new();
-    loop {
-        while handshakes.try_join_next().is_some() {}
-        let Ok(permit) = Arc::clone(&reception.handshakes).acquire_owned().await else { return };
+    let mut handshakes = Handshakes::new();
+    while reception.has_room().await {
         let (association, guarded_by) = tokio::select! {
             association = listener.accept() => (association, tls.clone().map_or(Guard::None, Guard::Tls)),
             association = listener.accept_dtls() => (association, Guard::Dtls),
         };
+        let Some(remote) = association.remote() else { continue };
         let ready = reception.ready.clone();
-        handshakes.spawn(async move {
+        handshakes.begin(remote.ip(), async move {
             match tokio::time::timeout(HANDSHAKE_TIME, shake(association, guarded_by)).await {
                 Ok(Ok(connection)) => drop(ready.send(connection).await),
                 Ok(Err(error)) => tracing::debug!(%error, "handshake over SCTP failed"),
                 Err(_) => tracing::debug!("handshake over SCTP took too long"),
             }
-            drop(permit);
         });
     }
 }

@@ -2,15 +2,14 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use eyas_race::candidate::Transport;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
+use super::handshakes::Handshakes;
 use super::{HANDSHAKE_TIME, Reception, since};
 use crate::attempt::{mptcp, tls};
 use crate::byte_stream::ByteTransport;
@@ -19,35 +18,39 @@ use crate::{Connection, Feedback};
 
 /// The pause after the operating system had no descriptor or memory for another connection.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
+/// That it has none is said this often.
+const SAY_AGAIN: Duration = Duration::from_secs(10);
 
 pub(super) async fn accept_all(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
     reception: Reception,
 ) {
-    let mut handshakes = JoinSet::new();
-    loop {
-        while handshakes.try_join_next().is_some() {}
-        // First the permit, then the peer: who finds all taken waits in the kernel's queue.
-        let Ok(permit) = Arc::clone(&reception.handshakes).acquire_owned().await else { return };
+    let mut handshakes = Handshakes::new();
+    let mut said_at = None;
+    while reception.has_room().await {
         match listener.accept().await {
             Ok((stream, remote)) => {
                 let (tls, ready) = (tls.clone(), reception.ready.clone());
-                handshakes.spawn(async move {
+                handshakes.begin(remote.ip(), async move {
                     let shaken = tokio::time::timeout(HANDSHAKE_TIME, shake(stream, remote, tls));
                     match shaken.await {
                         Ok(Ok(connection)) => drop(ready.send(connection).await),
                         Ok(Err(error)) => tracing::debug!(%remote, %error, "handshake failed"),
                         Err(_) => tracing::debug!(%remote, "handshake took too long"),
                     }
-                    drop(permit);
                 });
             }
             Err(error) if is_of_the_peer(&error) => {
                 tracing::debug!(%error, "a peer left before it was accepted");
             }
             Err(error) => {
-                tracing::warn!(%error, "cannot accept for the moment");
+                if said_at.is_none_or(|at: Instant| at.elapsed() >= SAY_AGAIN) {
+                    said_at = Some(Instant::now());
+                    reception.notify(&error);
+                }
+                // Who has not finished a handshake has a descriptor that others could use.
+                handshakes.make_room();
                 tokio::time::sleep(EXHAUSTED_PAUSE).await;
             }
         }

@@ -4,6 +4,7 @@ mod attempt;
 mod common;
 mod examples;
 mod fast_open;
+mod listening;
 mod mptcp;
 mod own_quic;
 #[path = "../ports/mod.rs"]
