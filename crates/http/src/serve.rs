@@ -62,6 +62,7 @@ mod link;
 #[doc(hidden)]
 pub mod metered;
 mod metrics;
+mod notices;
 mod pace;
 mod piece;
 mod preface;

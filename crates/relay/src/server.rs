@@ -13,7 +13,6 @@ use eyas::sockets::{self, Bound, StreamProtocol, Wanted};
 use eyas::{Endpoint, ServerIdentity};
 use eyas_http::metrics;
 use eyas_http::serve::{AltSvcPolicy, SctpService, ServeError, Server, StreamServer};
-use nix::libc;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -274,7 +273,7 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener, streams: Option<Stre
             Err(error) => {
                 if said_at.is_none_or(|at| at.elapsed() >= SAY_AGAIN) {
                     said_at = Some(Instant::now());
-                    shared.notify(exhausted(&error));
+                    shared.notify(sockets::exhausted(&error));
                 }
                 sleep(ACCEPT_PAUSE).await;
                 continue;
@@ -302,16 +301,6 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener, streams: Option<Stre
 fn is_of_one_client(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | ConnectionRefused)
-}
-
-fn exhausted(error: &io::Error) -> String {
-    match error.raw_os_error() {
-        Some(libc::EMFILE | libc::ENFILE) => format!(
-            "no descriptors are left ({error}): new clients wait until others have gone; raise the \
-             limit (ulimit -n), or lower that on connections"
-        ),
-        _ => format!("cannot accept clients: {error}; it is tried again"),
-    }
 }
 
 /// A proxy that runs. Dropping it stops it at once.

@@ -1,7 +1,9 @@
 //! `eyas serve`, and `eyas get` against it.
 
 use std::fs;
+use std::net::{Ipv4Addr, TcpStream};
 
+use crate::ports::own_port;
 use crate::stage::{Eyas, Served};
 
 #[test]
@@ -125,4 +127,20 @@ fn a_log_that_cannot_be_written_is_told_at_once() {
 fn it_stops_when_asked() {
     let mut served = Served::start(Eyas::new("serve --no-files"));
     assert_eq!(served.interrupt(), Some(0));
+}
+
+#[test]
+fn descriptors_that_run_out_are_told_of_and_waited_for() {
+    let port = own_port();
+    let line = format!("serve --plain --no-sctp --no-files --listen 127.0.0.1:{port}");
+    let served = Eyas::new(&line).descriptors(32).start();
+    let connect = || TcpStream::connect((Ipv4Addr::LOCALHOST, port));
+    served.until("listens", || connect().is_ok());
+    let greedy: Vec<_> = (0..60).map(|_| connect().expect("it listens")).collect();
+    served.hears("no descriptors are left");
+    drop(greedy);
+    let got = Eyas::new(&format!("get http://127.0.0.1:{port}/bytes/5")).run().exits(0);
+    assert_eq!(got.length, 5);
+    served.signal("TERM");
+    served.end().exits(0);
 }

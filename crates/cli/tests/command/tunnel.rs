@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 
 use tempfile::TempDir;
@@ -10,15 +10,21 @@ use tempfile::TempDir;
 use crate::ports::own_port;
 use crate::stage::{Eyas, Running, validate};
 
-/// Gives the first to connect what it says, once it has said everything; the port.
+/// Gives everybody who connects what they say, once they have said everything; the port.
 fn echo() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback");
     let port = listener.local_addr().expect("an address").port();
     std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().expect("a client");
-        let mut said = Vec::new();
-        stream.read_to_end(&mut said).expect("reads");
-        stream.write_all(&said).expect("writes");
+        for stream in listener.incoming() {
+            std::thread::spawn(move || {
+                let mut stream = stream.expect("a client");
+                let mut said = Vec::new();
+                // Some leave with a reset.
+                if stream.read_to_end(&mut said).is_ok() {
+                    stream.write_all(&said).expect("writes");
+                }
+            });
+        }
     });
     port
 }
@@ -56,20 +62,29 @@ impl Ends {
     }
 
     fn serve(&self) -> Running {
+        self.serve_with(|serve| serve)
+    }
+
+    fn serve_with(&self, set: impl FnOnce(Eyas) -> Eyas) -> Running {
         let (port, sctp) = (self.port, self.sctp);
         let line = format!(
             "tunnel serve --listen {port} --sctp-udp-port {sctp} --key host.pem --authorized-keys \
              authorized_keys"
         );
-        let running = self.within(&line).start();
+        let running = set(self.within(&line)).start();
         running.hears("listening on");
         running
     }
 
     fn client(&self, flags: &str) -> Eyas {
+        self.client_over("", flags)
+    }
+
+    /// A client over the transports that stand in front of the host.
+    fn client_over(&self, over: &str, flags: &str) -> Eyas {
         let (port, sctp) = (self.port, self.sctp);
         let line = format!(
-            "tunnel 127.0.0.1:{port} --sctp-udp-port {sctp} --key key.pem --known-hosts known {flags}"
+            "tunnel {over}127.0.0.1:{port} --sctp-udp-port {sctp} --key key.pem --known-hosts known {flags}"
         );
         self.within(&line)
     }
@@ -192,4 +207,45 @@ fn status_shows_both_ends_and_what_goes_over_them() {
     }
     let left = fs::read_dir(ends.path("eyas")).expect("a folder").count();
     assert_eq!(left, 0, "sockets go with who listens there");
+}
+
+/// Whoever says nothing takes a share of the descriptors at most, of which there are few here.
+#[test]
+fn strangers_that_say_nothing_keep_no_key_out() {
+    let ends = Ends::new();
+    let server = ends.serve_with(|serve| serve.descriptors(48));
+    let stranger = |_| TcpStream::connect((Ipv4Addr::LOCALHOST, ends.port)).expect("it listens");
+    let strangers: Vec<TcpStream> = (0..100).map(stranger).collect();
+    for over in ["tcp://", "quic://", "sctp-udp://"] {
+        let to = format!("--stdio 127.0.0.1:{}", echo());
+        let client = ends.client_over(over, &to).saying("there and back\n");
+        assert_eq!(client.start().end().exits(0).out, "there and back\n", "{over}");
+    }
+    drop(strangers);
+    server.signal("TERM");
+    server.end().exits(0);
+}
+
+#[test]
+fn descriptors_that_run_out_at_the_client_are_waited_for() {
+    let ends = Ends::new();
+    let server = ends.serve();
+    let port = own_port();
+    let flags = format!("-L {port}:127.0.0.1:{}", echo());
+    let client = ends.client(&flags).descriptors(40).start();
+    client.hears("leads to");
+    let connect = || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("it listens");
+    let greedy: Vec<TcpStream> = (0..60).map(|_| connect()).collect();
+    client.hears("no descriptors are left");
+    drop(greedy);
+    let mut program = connect();
+    program.write_all(b"there and back").expect("writes");
+    program.shutdown(Shutdown::Write).expect("ends");
+    let mut heard = String::new();
+    program.read_to_string(&mut heard).expect("reads");
+    assert_eq!(heard, "there and back");
+    for end in [client, server] {
+        end.signal("TERM");
+        end.end().exits(0);
+    }
 }

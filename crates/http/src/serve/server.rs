@@ -18,7 +18,9 @@ use super::{
     admission::Admission,
     budget::Budget,
     fault::FaultConfig,
-    metrics, quic,
+    metrics,
+    notices::Notices,
+    quic,
     running::Running,
     sctp,
     service::{AnyApplication, Nothing, Tower},
@@ -56,6 +58,7 @@ impl Server {
             metrics: None,
             more_metrics: None,
             access_log: None,
+            notices: None,
         }
     }
 }
@@ -79,6 +82,7 @@ pub struct ServerBuilder {
     metrics: Option<SocketAddr>,
     more_metrics: Option<metrics::More>,
     access_log: Option<AccessLog>,
+    notices: Option<Notices>,
 }
 
 #[derive(Debug)]
@@ -234,6 +238,13 @@ impl ServerBuilder {
         self
     }
 
+    /// Tells why nobody can be accepted over TCP or MPTCP at the moment, such as descriptors that have run
+    /// out, at most every ten seconds. It is called by the tasks that accept, so it must not wait.
+    pub fn notices(mut self, observer: impl Fn(String) + Send + Sync + 'static) -> Self {
+        self.notices = Some(Notices::new(observer));
+        self
+    }
+
     /// Offers these application protocols and no others: for `eyas-testserver`, as the next.
     #[doc(hidden)]
     pub fn alpn(mut self, alpn: Vec<Vec<u8>>) -> Self {
@@ -312,6 +323,7 @@ impl ServerBuilder {
             tunnels: self.tunnels,
             fault: self.fault.take(),
             access_log: self.access_log.take(),
+            notices: self.notices.take(),
         });
         self.spawn_sctp(&shared, &sctp, identity.as_ref())?;
         let endpoints = self.spawn(&shared, bound, identity.as_ref())?;

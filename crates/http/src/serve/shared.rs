@@ -10,7 +10,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     Limits, Stats, access::AccessLog, admission::Admission, budget::Budget, fault::FaultConfig,
-    service::AnyApplication, stats::Counters,
+    notices::Notices, service::AnyApplication, stats::Counters,
 };
 
 /// What all connections of a server share.
@@ -34,6 +34,7 @@ pub(super) struct Shared {
     pub(super) tunnels: bool,
     pub(super) fault: Option<FaultConfig>,
     pub(super) access_log: Option<AccessLog>,
+    pub(super) notices: Option<Notices>,
 }
 
 impl Shared {

@@ -111,7 +111,7 @@ pub(super) async fn accept(shared: Arc<Shared>, protocol: Protocol, listener: Tc
         let (tcp, remote) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                pause_after(&error).await;
+                pause_after(&shared, &error).await;
                 continue;
             }
         };
@@ -133,7 +133,7 @@ pub(super) async fn accept(shared: Arc<Shared>, protocol: Protocol, listener: Tc
 }
 
 /// An error of one connection that was gone before it was accepted is no reason to wait.
-async fn pause_after(error: &io::Error) {
+async fn pause_after(shared: &Shared, error: &io::Error) {
     if !matches!(
         error.kind(),
         io::ErrorKind::ConnectionAborted
@@ -141,6 +141,9 @@ async fn pause_after(error: &io::Error) {
             | io::ErrorKind::ConnectionRefused
     ) {
         tracing::warn!(%error, "cannot accept connections");
+        if let Some(notices) = &shared.notices {
+            notices.exhausted(error);
+        }
         sleep(ACCEPT_PAUSE).await;
     }
 }

@@ -20,7 +20,7 @@ use super::forward::{Forward, Place};
 use super::frame::{Purpose, Why};
 use super::held::{HANDOVER, Held};
 use super::link::{ChannelStream, Link};
-use super::notice::{Notice, Observer};
+use super::notice::{Notice, Observer, Repeated};
 use super::packets::Interface;
 use super::probing::Probing;
 use super::reach::{Tunnel, TunnelError};
@@ -227,11 +227,12 @@ async fn serve_all(
     sessions: watch::Receiver<Option<Link>>,
 ) {
     let mut tasks = JoinSet::new();
+    let mut complaints = Repeated::new(setup.observer.clone());
     loop {
         while tasks.try_join_next().is_some() {}
         // First the permit, then the program: who finds all taken waits in the kernel's queue.
         let Ok(permit) = Arc::clone(&setup.programs).acquire_owned().await else { return };
-        let Some((client, _)) = accept(&listener).await else { continue };
+        let Some((client, _)) = accept(&listener, &mut complaints).await else { continue };
         let (setup, kind, sessions) = (Arc::clone(&setup), kind.clone(), sessions.clone());
         tasks.spawn(async move {
             match kind {

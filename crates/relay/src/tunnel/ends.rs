@@ -14,6 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 use super::forward::Place;
 use super::frame::Why;
 use super::link::ChannelStream;
+use super::notice::Repeated;
 use crate::copy::{self, End, Passed, Until};
 use crate::handshake::Destination;
 use crate::permitted::PermittedRace;
@@ -130,8 +131,11 @@ pub(crate) fn reset_when_dropped(here: &TcpStream) {
     let _ = SockRef::from(here).set_linger(Some(Duration::ZERO));
 }
 
-/// The next client of a listener; `None` after a pause, if the machine has no room for one.
-pub(crate) async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
+/// The next client of a listener; `None` after a pause and a complaint, if the machine has no room for one.
+pub(crate) async fn accept(
+    listener: &TcpListener,
+    complaints: &mut Repeated,
+) -> Option<(TcpStream, SocketAddr)> {
     match listener.accept().await {
         Ok((client, peer)) => {
             // Keystrokes must not wait for one another's acknowledgement.
@@ -139,7 +143,7 @@ pub(crate) async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketA
             Some((client, peer))
         }
         Err(error) => {
-            tracing::debug!(%error, "cannot accept a client of the tunnel for the moment");
+            complaints.complain("exhausted", sockets::exhausted(&error));
             tokio::time::sleep(ACCEPT_PAUSE).await;
             None
         }

@@ -2,6 +2,12 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// What goes wrong again and again is said this often.
+const SAY_AGAIN: Duration = Duration::from_secs(10);
 
 /// Something that has happened, for people and programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,5 +37,26 @@ impl Observer {
 impl fmt::Debug for Observer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Observer")
+    }
+}
+
+/// Complaints of what goes wrong again and again.
+#[derive(Debug)]
+pub(crate) struct Repeated {
+    observer: Observer,
+    said_at: Option<Instant>,
+}
+
+impl Repeated {
+    pub(crate) fn new(observer: Observer) -> Self {
+        Self { observer, said_at: None }
+    }
+
+    /// Complains, unless it has done so a short while ago.
+    pub(crate) fn complain(&mut self, event: &'static str, text: String) {
+        if self.said_at.is_none_or(|at| at.elapsed() >= SAY_AGAIN) {
+            self.said_at = Some(Instant::now());
+            self.observer.complain(event, text);
+        }
     }
 }

@@ -17,7 +17,7 @@ use super::keys::Grant;
 use super::leases::Leases;
 use super::link::{Asked, ChannelStream, Link};
 use super::listening::{Listening, Places};
-use super::notice::{Notice, Observer};
+use super::notice::{Notice, Observer, Repeated};
 use super::packets::{Interface, carry};
 use super::session::{SessionLimits, Side};
 use super::sessions::Sessions;
@@ -210,7 +210,9 @@ impl Guest {
         let closed = CancellationToken::new();
         let mut tasks = JoinSet::new();
         for listener in listeners {
-            tasks.spawn(accept_all(listener, self.link.clone(), id, closed.clone()));
+            let complaints = Repeated::new(self.server.observer.clone());
+            let of = (self.link.clone(), id);
+            tasks.spawn(accept_all(listener, of, closed.clone(), complaints));
         }
         // Nothing is said on it; its end is the end of the listening.
         wait_for_end(channel).await;
@@ -260,13 +262,18 @@ async fn wait_for_end(mut channel: ChannelStream) {
 
 /// Gives the client a channel for everybody who connects here until it is closed, and then waits for
 /// these to end.
-async fn accept_all(at: Listening, link: Link, listen: u32, closed: CancellationToken) {
+async fn accept_all(
+    at: Listening,
+    (link, listen): (Link, u32),
+    closed: CancellationToken,
+    mut complaints: Repeated,
+) {
     let mut tasks = JoinSet::new();
     loop {
         while tasks.try_join_next().is_some() {}
         let accepted = tokio::select! {
             () = closed.cancelled() => break,
-            accepted = accept(&at.listener) => accepted,
+            accepted = accept(&at.listener, &mut complaints) => accepted,
         };
         let Some((client, peer)) = accepted else { continue };
         reset_when_dropped(&client);

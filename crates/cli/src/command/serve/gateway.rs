@@ -7,8 +7,6 @@ use eyas_relay::gateway::{Gateway, Limits, Upstream};
 use crate::command::setting;
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, ServeFlags};
-use crate::output;
-use crate::terminal::{Line, Look, Paint};
 
 /// Has requests answered by the upstream.
 pub(super) fn behind(
@@ -22,10 +20,7 @@ pub(super) fn behind(
     let mut builder = Gateway::builder(upstream.clone())
         .limits(limits)
         .proxy_protocol(flags.proxy_protocol)
-        .notices(move |text| {
-            let line = Line::new().with(Paint::Warn, "eyas: ").with(Paint::Plain, text);
-            output::aside(&[line], Look::of_stderr(color));
-        });
+        .notices(move |text| super::notice(color, text));
     for network in &flags.trusted_proxy {
         builder = builder.trust(*network);
     }

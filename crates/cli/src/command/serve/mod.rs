@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use self::log::Log;
 use super::identity;
 use crate::failure::{Failure, Kind};
-use crate::flags::{CommonFlags, ServeFlags};
+use crate::flags::{ColorChoice, CommonFlags, ServeFlags};
 use crate::output;
 use crate::terminal::{Line, Look, Paint};
 
@@ -32,7 +32,8 @@ const GRACE: Duration = Duration::from_secs(30);
 pub(crate) async fn run(flags: &ServeFlags, common: &CommonFlags) -> Result<(), Failure> {
     // Before anybody can know that it runs, so that nobody can stop it too early.
     let mut interruption = super::listen()?;
-    let mut builder = builder(flags)?;
+    let color = common.color;
+    let mut builder = builder(flags)?.notices(move |text| notice(color, text));
     if let Some(upstream) = &flags.upstream {
         builder = gateway::behind(builder, upstream, flags, common)?;
     }
@@ -54,6 +55,12 @@ pub(crate) async fn run(flags: &ServeFlags, common: &CommonFlags) -> Result<(), 
         _ = interruption.next() => {}
     }
     log.map_or(Ok(()), Log::finish)
+}
+
+/// What is wrong with the server itself, or its upstream.
+fn notice(color: ColorChoice, text: String) {
+    let line = Line::new().with(Paint::Warn, "eyas: ").with(Paint::Plain, text);
+    output::aside(&[line], Look::of_stderr(color));
 }
 
 fn builder(flags: &ServeFlags) -> Result<ServerBuilder, Failure> {

@@ -5,11 +5,13 @@
 //! | `mod` | which end this is, and what it tells |
 //! | `connect` | the end that connects |
 //! | `serve` | the end that is connected to |
+//! | `authorized` | the keys that may connect |
 //! | `interface` | the interface whose packets go through it |
 //! | `files` | keys on the disk |
 //! | `control` | the socket by which `status` finds a tunnel |
 //! | `status` | tunnels that run, and what goes over them |
 
+mod authorized;
 mod connect;
 #[cfg(target_os = "linux")]
 mod control;

@@ -1,15 +1,14 @@
 //! The end that tunnels lead to.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use eyas::sctp::ENCAPSULATION_PORT;
 use eyas::{Endpoint, KeyFingerprint, ListenParameters, Listener, ServerIdentity};
 use eyas_relay::tunnel::Server;
 use eyas_relay::tunnel::frame::ALPN;
-use eyas_relay::tunnel::keys::{AuthorizedKeys, Grant};
 use tokio_util::sync::CancellationToken;
 
+use super::authorized::Authorized;
 use super::{About, NoticePrinter, files, interface};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, TunnelServeFlags};
@@ -23,14 +22,14 @@ pub(super) async fn run(flags: &TunnelServeFlags, common: &CommonFlags) -> Resul
     let printer = NoticePrinter::new(common);
     let identity = identity(flags, printer)?;
     let path = files::place(flags.authorized_keys.as_deref(), "authorized_keys")?;
-    let keys = read(&path)?;
-    if keys.is_empty() {
+    let authorized = Authorized::new(path.clone(), printer);
+    if authorized.read()?.is_empty() {
         let text = format!("nobody may connect yet: {} names no key", path.display());
         printer.complain("keys", text);
     }
     let interface = interface::make(&flags.tun, printer)?;
-    let known = Arc::new(Known { path, printer });
-    let listener = bind(flags, identity.clone(), Arc::clone(&known)).await?;
+    let authorized = Arc::new(authorized);
+    let listener = bind(flags, (identity.clone(), Arc::clone(&authorized)), printer).await?;
     if let Some(why) = listener.sctp_missing() {
         printer.complain("listening", format!("no SCTP inside UDP: {why}"));
     }
@@ -41,7 +40,7 @@ pub(super) async fn run(flags: &TunnelServeFlags, common: &CommonFlags) -> Resul
         .max_attempts_in_flight(ATTEMPTS)
         .build()
         .map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))?;
-    let grants = move |key: &KeyFingerprint| known.grant(key);
+    let grants = move |key: &KeyFingerprint| authorized.grant(key);
     let mut server = Server::new(endpoint, grants, move |notice| printer.print(&notice));
     if let Some(interface) = &interface {
         server = server.interface(interface.clone());
@@ -71,13 +70,14 @@ pub(super) async fn run(flags: &TunnelServeFlags, common: &CommonFlags) -> Resul
 
 async fn bind(
     flags: &TunnelServeFlags,
-    identity: ServerIdentity,
-    known: Arc<Known>,
+    (identity, authorized): (ServerIdentity, Arc<Authorized>),
+    printer: NoticePrinter,
 ) -> Result<Listener, Failure> {
     let parameters = ListenParameters::new(flags.listen)
         .transports(crate::command::setting::served_transports(true))
         .security(identity)
-        .client_keys(move |key| known.grant(key).is_some())
+        .client_keys(move |key| authorized.grant(key).is_some())
+        .notices(move |text| printer.complain("exhausted", text))
         .with_alpn([ALPN])
         .sctp_addresses(flags.paths.local_address.iter().copied())
         .sctp_association(super::association(&flags.paths))
@@ -94,28 +94,4 @@ fn identity(flags: &TunnelServeFlags, printer: NoticePrinter) -> Result<ServerId
     }
     printer.say("keys", format!("made a key for this server: {}", path.display()));
     files::make_key(&path)
-}
-
-fn read(path: &Path) -> Result<AuthorizedKeys, Failure> {
-    let text = files::read_text(path)?;
-    AuthorizedKeys::parse(&text).map_err(|cause| files::unusable(path, &cause))
-}
-
-/// The keys that may connect, as the file says at the moment.
-struct Known {
-    path: PathBuf,
-    printer: NoticePrinter,
-}
-
-impl Known {
-    fn grant(&self, key: &KeyFingerprint) -> Option<Grant> {
-        match read(&self.path) {
-            Ok(keys) => keys.grant(key).cloned(),
-            // A file that cannot be read lets nobody in.
-            Err(failure) => {
-                self.printer.complain("keys", failure.message);
-                None
-            }
-        }
-    }
 }

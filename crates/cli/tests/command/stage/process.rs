@@ -19,6 +19,7 @@ pub(crate) struct Eyas {
     state: Option<PathBuf>,
     directory: Option<PathBuf>,
     says: Option<&'static str>,
+    descriptors: Option<u32>,
 }
 
 /// A run under way.
@@ -47,7 +48,7 @@ impl Eyas {
     /// These arguments, divided at spaces.
     pub(crate) fn new(line: &str) -> Self {
         let arguments = line.split_whitespace().map(OsString::from).collect();
-        Self { arguments, state: None, directory: None, says: None }
+        Self { arguments, state: None, directory: None, says: None, descriptors: None }
     }
 
     /// One more argument, as it is.
@@ -71,6 +72,12 @@ impl Eyas {
     /// What comes in on its standard input; nothing unless said.
     pub(crate) fn saying(mut self, text: &'static str) -> Self {
         self.says = Some(text);
+        self
+    }
+
+    /// How many descriptors it may have.
+    pub(crate) fn descriptors(mut self, most: u32) -> Self {
+        self.descriptors = Some(most);
         self
     }
 
@@ -99,7 +106,15 @@ impl Eyas {
 
     /// The process, not yet started.
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_eyas"));
+        const BINARY: &str = env!("CARGO_BIN_EXE_eyas");
+        let mut command = match self.descriptors {
+            None => Command::new(BINARY),
+            Some(most) => {
+                let mut shell = Command::new("/bin/sh");
+                shell.args(["-c", &format!("ulimit -n {most}; exec \"$0\" \"$@\""), BINARY]);
+                shell
+            }
+        };
         command.args(&self.arguments).env_clear().stdin(Stdio::null());
         match &self.state {
             Some(state) => command.env("XDG_STATE_HOME", state),

@@ -1,0 +1,107 @@
+//! The keys that may connect, as their file says at the moment.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use eyas::KeyFingerprint;
+use eyas_relay::tunnel::keys::{AuthorizedKeys, Grant};
+use rustix::io::Errno;
+
+use super::{NoticePrinter, files};
+use crate::failure::Failure;
+
+/// A file of keys, read for each connection anew.
+pub(super) struct Authorized {
+    path: PathBuf,
+    printer: NoticePrinter,
+    last: Mutex<Option<Last>>,
+}
+
+/// What the file has said, and which file it was.
+struct Last {
+    stamp: Stamp,
+    keys: Arc<AuthorizedKeys>,
+}
+
+/// Tells a file that has changed from one that has not. It takes no descriptor to find out.
+#[derive(Debug, PartialEq, Eq)]
+struct Stamp([i128; 5]);
+
+impl Stamp {
+    fn of(path: &Path) -> Option<Self> {
+        let found = fs::metadata(path).ok()?;
+        let changed = (i128::from(found.ctime()) << 32) | i128::from(found.ctime_nsec());
+        let modified = (i128::from(found.mtime()) << 32) | i128::from(found.mtime_nsec());
+        Some(Self([found.dev().into(), found.ino().into(), found.size().into(), changed, modified]))
+    }
+}
+
+impl Authorized {
+    pub(super) fn new(path: PathBuf, printer: NoticePrinter) -> Self {
+        Self { path, printer, last: Mutex::default() }
+    }
+
+    /// What this key may do, if it may connect.
+    pub(super) fn grant(&self, key: &KeyFingerprint) -> Option<Grant> {
+        match self.read() {
+            Ok(keys) => keys.grant(key).cloned(),
+            // A file that cannot be read lets nobody in.
+            Err(failure) => {
+                self.printer.complain("keys", failure.message);
+                None
+            }
+        }
+    }
+
+    /// What the file says. If there is no descriptor to read it with, that is what it said before, as long as
+    /// it is the same file: whoever takes all descriptors must not keep out who has a key.
+    pub(super) fn read(&self) -> Result<Arc<AuthorizedKeys>, Failure> {
+        let stamp = Stamp::of(&self.path);
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = match fs::read_to_string(&self.path) {
+            Ok(text) => text,
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(cause) => {
+                let is_same = |one: &&Last| stamp.as_ref() == Some(&one.stamp);
+                return match last.as_ref().filter(is_same) {
+                    Some(same) if is_exhaustion(&cause) => Ok(Arc::clone(&same.keys)),
+                    _ => Err(files::unusable(&self.path, &cause)),
+                };
+            }
+        };
+        let keys = AuthorizedKeys::parse(&text).map(Arc::new);
+        let keys = keys.map_err(|cause| files::unusable(&self.path, &cause))?;
+        *last = stamp.map(|stamp| Last { stamp, keys: Arc::clone(&keys) });
+        Ok(keys)
+    }
+}
+
+fn is_exhaustion(cause: &io::Error) -> bool {
+    matches!(Errno::from_io_error(cause), Some(Errno::MFILE | Errno::NFILE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_is_of_one_file_as_it_is() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("keys");
+        assert_eq!(Stamp::of(&path), None);
+        fs::write(&path, "a").expect("writes");
+        let before = Stamp::of(&path);
+        assert!(before.is_some());
+        assert_eq!(Stamp::of(&path), before);
+        fs::write(&path, "ab").expect("writes");
+        assert_ne!(Stamp::of(&path), before);
+        let other = directory.path().join("other");
+        fs::write(&other, "ab").expect("writes");
+        let before = Stamp::of(&path);
+        fs::rename(&other, &path).expect("renames");
+        assert_ne!(Stamp::of(&path), before);
+    }
+}
