@@ -13,8 +13,9 @@ use eyas::{Endpoint, Resolver};
 use eyas_relay::rules::Rules;
 use eyas_relay::users::Users;
 use eyas_relay::{Ending, Limits, Proxy, ProxyBuilder, ProxyError, Report, Running, WonBy};
+use eyas_testserver::{Authority, Personality};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
 
 /// Nothing here takes so long; what does hangs.
 const HANGS: Duration = Duration::from_secs(60);
@@ -29,7 +30,11 @@ impl Stage {
     /// A proxy that knows `name.test` at this port by both addresses of loopback.
     fn new(port: u16, set: impl FnOnce(ProxyBuilder) -> ProxyBuilder) -> Self {
         let both = vec![IpAddr::from(Ipv6Addr::LOCALHOST), IpAddr::from(Ipv4Addr::LOCALHOST)];
-        let resolver = Resolver::system().overriding("name.test", port, both);
+        Self::with(Resolver::system().overriding("name.test", port, both), set)
+    }
+
+    /// A proxy that asks this resolver.
+    fn with(resolver: Resolver, set: impl FnOnce(ProxyBuilder) -> ProxyBuilder) -> Self {
         let endpoint = Endpoint::builder().resolver(resolver).build().expect("an endpoint");
         let (sender, reports) = channel();
         let builder = Proxy::builder(endpoint.clone()).reports(move |report| {
@@ -221,6 +226,68 @@ async fn who_is_told_no_is_told_why() {
     let rules = Rules { deny: vec!["name.test".parse().expect("a pattern")], ..Rules::default() };
     let stage = Stage::new(port, |proxy| proxy.rules(rules));
     assert_eq!(stage.socks(port).await.1, 2, "by its name");
+}
+
+/// A DNS server that gives every question this response code (RFC 1035 §4.1.1), or no answer.
+async fn dns(code: Option<u8>) -> Resolver {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("loopback");
+    let address = socket.local_addr().expect("an address");
+    tokio::spawn(async move {
+        let mut buffer = [0; 1500];
+        while let Ok((length, from)) = socket.recv_from(&mut buffer).await {
+            let Some(code) = code else { continue };
+            let name = buffer[12..length].iter().position(|octet| *octet == 0).expect("a name");
+            let mut answer = buffer[..12 + name + 1 + 4].to_vec();
+            answer[2..4].copy_from_slice(&[0x81, 0x80 | code]);
+            // The question, and nothing else.
+            answer[4..12].copy_from_slice(&[0, 1, 0, 0, 0, 0, 0, 0]);
+            let _ = socket.send_to(&answer, from).await;
+        }
+    });
+    Resolver::server(address)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_that_dns_does_not_know_is_told_apart_from_dns_that_does_not_answer() {
+    let (no_such_name, server_failure) = (3, 2);
+    for (code, socks, status) in
+        [(Some(no_such_name), 4, "502 "), (Some(server_failure), 4, "502 "), (None, 6, "504 ")]
+    {
+        let connect_time = Duration::from_millis(if code.is_some() { 30_000 } else { 300 });
+        let limits = Limits { connect_time, ..Limits::default() };
+        let stage = Stage::with(dns(code).await, |proxy| proxy.limits(limits));
+        assert_eq!(stage.socks(443).await.1, socks, "{code:?}");
+        let mut client = stage.client().await;
+        client.write_all(b"CONNECT name.test:443 HTTP/1.1\r\n\r\n").await.unwrap();
+        let said = String::from_utf8(read_all(&mut client).await).expect("text");
+        assert!(said.starts_with(&format!("HTTP/1.1 {status}")), "{code:?}: {said}");
+        let Ending::Refused(why) = stage.report().end else { panic!("{code:?}: no refusal") };
+        assert_eq!(why.name(), if code.is_some() { "dns" } else { "timeout" }, "{code:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_destination_that_never_answers_is_given_up() {
+    let limits = || Limits { connect_time: Duration::from_millis(500), ..Limits::default() };
+    let authority = Authority::new(["name.test"]).expect("an authority");
+    let nobody = Personality::AllSwallowed.start(&authority).await.expect("a server");
+    let port = nobody.local_addr().port();
+    let resolver =
+        Resolver::system().overriding("name.test", port, vec![Ipv4Addr::LOCALHOST.into()]);
+    let stage = Stage::with(resolver, |proxy| proxy.limits(limits()));
+    assert_eq!(stage.socks(port).await.1, 6, "no SYN ACK");
+    assert!(matches!(stage.report().end, Ending::Refused(_)));
+    let (six, four, port) = both().await;
+    silent(six);
+    silent(four);
+    let stage = Stage::new(port, |proxy| proxy.limits(limits()));
+    let (mut client, reply) = stage.socks(port).await;
+    assert_eq!(reply, 0);
+    client.write_all(&client_hello()).await.unwrap();
+    let read = tokio::time::timeout(HANGS, client.read(&mut [0])).await.expect("an end");
+    let error = read.expect_err("an end would look as if the server had ended it");
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    assert!(matches!(stage.report().end, Ending::Unanswered(_)));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
