@@ -78,9 +78,16 @@ pub(super) fn add(headers: &mut HeaderMap, peer: &Peer, host: &HeaderValue) {
     append(headers, header::FORWARDED, &element);
     let client = peer.ip().map_or_else(|| "unknown".to_owned(), |ip| ip.to_string());
     append(headers, X_FORWARDED_FOR, &client);
-    // These have one value: what the first proxy was asked.
-    headers.entry(X_FORWARDED_PROTO).or_insert_with(|| HeaderValue::from_static(proto));
-    headers.entry(X_FORWARDED_HOST).or_insert_with(|| host.clone());
+    // These have one value: what a proxy in front was asked.
+    keep_one(headers, X_FORWARDED_PROTO, HeaderValue::from_static(proto));
+    keep_one(headers, X_FORWARDED_HOST, host.clone());
+}
+
+/// Of several lines the last stays, which the nearest proxy has added, so that applications that read the first
+/// or the last one read the same. Where there is none it is this one.
+fn keep_one(headers: &mut HeaderMap, name: HeaderName, otherwise: HeaderValue) {
+    let last = headers.get_all(&name).iter().next_back().cloned();
+    headers.insert(name, last.unwrap_or(otherwise));
 }
 
 /// One line whatever there was, for applications that read the first or the last one.
@@ -126,13 +133,14 @@ mod tests {
             ("forwarded", "for=198.51.100.1"),
             ("x-forwarded-for", "198.51.100.1"),
             ("x-forwarded-for", "198.51.100.2"),
+            ("x-forwarded-proto", "http"),
             ("x-forwarded-proto", "https"),
         ];
         let headers = added(&before, "10.0.0.1:1", false);
         assert_eq!(headers["x-forwarded-for"], "198.51.100.1, 198.51.100.2, 10.0.0.1");
         assert_eq!(headers.get_all("x-forwarded-for").iter().count(), 1);
         assert!(headers["forwarded"].to_str().unwrap().starts_with("for=198.51.100.1, for=10.0."));
-        assert_eq!(headers["x-forwarded-proto"], "https");
+        assert_eq!(headers.get_all("x-forwarded-proto").iter().collect::<Vec<_>>(), ["https"]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -39,6 +40,26 @@ impl Gateway {
     /// What it has done so far.
     pub fn stats(&self) -> Stats {
         self.0.counters.snapshot()
+    }
+
+    /// What the upstream gets of a request from this client: the head, with the field that says how the body
+    /// ends unless it `is_over`, or the status that the request is refused with. The upstream is not asked.
+    /// Requests for WebSockets are treated as any others here.
+    ///
+    /// # Errors
+    /// If the request is refused.
+    pub fn onward(
+        &self,
+        mut from: request::Parts,
+        client: Option<SocketAddr>,
+        is_over: bool,
+    ) -> Result<Request<()>, StatusCode> {
+        let peer = Peer { remote: client, ..Peer::default() };
+        let asked = ask::read(&from, false).map_err(|why| why.status)?;
+        let onward = head::onward(&self.0, &asked, (&mut from, &peer));
+        let mut onward = onward.ok_or(StatusCode::BAD_REQUEST)?;
+        head::frame(&mut onward, Content::of(asked.framing, is_over));
+        Ok(onward)
     }
 }
 
