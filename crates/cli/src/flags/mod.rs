@@ -160,11 +160,11 @@ pub(crate) enum ColorChoice {
 pub(crate) enum Command {
     /// Race against a server of our own on this machine, and draw each race
     ///
-    /// Eight small networks on loopback: all well, UDP swallowed, TCP slow, QUIC slow, HTTP/3 only,
-    /// a wrong certificate on one transport, SCTP inside UDP, and protocol 132 dropped. Each is raced
-    /// without memory and then with what was learnt.
+    /// Nine small networks on loopback: all well, UDP swallowed, TCP slow, QUIC slow, HTTP/3 only,
+    /// a wrong certificate on one transport, SCTP inside UDP, protocol 132 dropped, and a program that
+    /// goes through eyas proxy. Each is raced without memory and then with what was learnt.
     ///
-    /// Needs no network, writes no file, and ends by itself in under ten seconds.
+    /// Needs no network, writes no file, and ends by itself in about ten seconds.
     #[command(after_help = DEMO_EXAMPLES)]
     Demo(DemoFlags),
     /// Fetch a URL over the best transport that works
@@ -221,7 +221,7 @@ pub(crate) enum Command {
 
 const DEMO_EXAMPLES: &str = "\
 Examples:
-  eyas demo            all eight networks
+  eyas demo            all nine networks
   eyas demo --explain  and why each candidate stood where it did
   eyas demo --json     the same as data, one object";
 

@@ -16,6 +16,7 @@ fn it_shows_every_scene_and_ends_by_itself() {
         "A wrong certificate",
         "SCTP inside UDP",
         "drops protocol 132",
+        "through eyas proxy",
         "Summary",
         "eyas get",
     ] {
@@ -46,7 +47,7 @@ fn attempts(race: &Value) -> usize {
 fn the_object_tells_how_each_network_was_met() {
     let object = Eyas::new("demo --json").run().exits(0).json();
     validate("demo", &object);
-    let names: Vec<_> = (0..8).map(|scene| object["scenes"][scene]["name"].clone()).collect();
+    let names: Vec<_> = (0..9).map(|scene| object["scenes"][scene]["name"].clone()).collect();
     let expected = [
         "all-well",
         "udp-swallowed",
@@ -56,12 +57,15 @@ fn the_object_tells_how_each_network_was_met() {
         "wrong-certificate",
         "sctp-inside-udp",
         "protocol-132-dropped",
+        "proxy",
     ];
     assert_eq!(names, expected);
     for when in ["without_memory", "with_memory"] {
-        for (scene, only) in [(1, "tcp"), (4, "quic"), (5, "tcp")] {
+        for (scene, only) in [(1, "tcp"), (4, "quic"), (5, "tcp"), (8, "tcp")] {
             assert_eq!(race(&object, scene, when).0, only, "{scene} {when}: {object:#}");
         }
+        let winner = &race(&object, 8, when).1["winner"]["address"];
+        assert!(winner.as_str().is_some_and(|at| at.starts_with("127.0.0.1:")), "{object:#}");
     }
     let again = race(&object, 1, "with_memory").1;
     assert_eq!(again["from_memory"], true, "{object:#}");
@@ -78,6 +82,8 @@ fn is_as_told(object: &Value) -> bool {
         && race(object, 7, "without_memory").0 == "sctp-udp"
         && race(object, 7, "with_memory").0 == "sctp-udp"
         && attempts(race(object, 7, "with_memory").1) == 1
+        && attempts(race(object, 8, "without_memory").1) == 2
+        && attempts(race(object, 8, "with_memory").1) == 1
 }
 
 #[test]

@@ -1,13 +1,15 @@
 //! `eyas demo`: small networks on this machine, each raced without and with memory.
 
 mod page;
+mod proxied;
 mod scenes;
 
-use eyas::race::report::RaceJson;
 use std::time::Duration;
 
+use eyas::race::candidate::Transport;
 use eyas::race::memory::{Config, Record};
 use eyas::race::policy::{Losers, Policy};
+use eyas::race::report::RaceJson;
 use eyas::race::target::{Host, Target};
 use eyas::sctp::ENCAPSULATION_PORT;
 use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
@@ -22,7 +24,7 @@ use crate::race_report::RaceReport;
 use crate::shape::value;
 use crate::terminal::Look;
 use page::Page;
-use scenes::{SCENES, Scene};
+use scenes::{Racer, SCENES, Scene};
 
 /// The name in the servers' certificates.
 const HOST: &str = "demo.example";
@@ -68,11 +70,14 @@ pub(crate) async fn run(flags: &DemoFlags, common: &CommonFlags) -> Result<(), F
 
 /// Sets a network up and races there twice, with one memory.
 async fn show(scene: &'static Scene, authority: &Authority) -> Result<Seen, Failure> {
-    let server = scene.personality.start(authority).await.map_err(|cause| no_server(&cause))?;
+    let Racer::Eyas { transports, personality } = scene.racer else {
+        return proxied::show(scene, authority).await;
+    };
+    let server = personality.start(authority).await.map_err(|cause| no_server(&cause))?;
     let memory = MemoryStore::in_memory(Config::default());
-    let first = race(scene, &server, authority, &memory).await?;
+    let first = race(transports, &server, authority, &memory).await?;
     let learnt = memory.entries();
-    let second = race(scene, &server, authority, &memory).await?;
+    let second = race(transports, &server, authority, &memory).await?;
     Ok(Seen { scene, first, second, learnt })
 }
 
@@ -83,7 +88,7 @@ fn no_server(cause: &ServeError) -> Failure {
 
 /// One race, from an endpoint of its own, so that nothing but the memory is carried over.
 async fn race(
-    scene: &Scene,
+    transports: &[Transport],
     server: &TestServer,
     authority: &Authority,
     memory: &MemoryStore,
@@ -100,7 +105,7 @@ async fn race(
     let host = Host::parse(HOST).map_err(|cause| Failure::new(Kind::Url, cause.to_string()))?;
     let target = Target::https(host, port);
     let policy = Policy {
-        transports: scene.transports.to_vec(),
+        transports: transports.to_vec(),
         late_switch_for: SILENT_AFTER,
         losers: Losers::Cancel,
         deadline: DEADLINE,

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use eyas::race::candidate::Transport;
 use eyas::race::memory::{Config, Entry, Record, Subject, Verdict};
 
 use super::Seen;
@@ -81,6 +80,7 @@ impl Page {
         let next = [
             ("eyas get -v https://example.org/", "fetch a page and see its race"),
             ("eyas race --all example.org", "what gets through, and why not"),
+            ("eyas proxy run npm ci", "any program, past silent servers"),
             ("eyas memory", "what was learnt of your networks"),
         ];
         for (number, (command, purpose)) in next.into_iter().enumerate() {
@@ -104,44 +104,49 @@ fn result(race_report: &RaceReport) -> (Paint, String) {
     }
 }
 
-/// What the rows say of each transport, the most wanted first.
-fn verdicts(rows: &[Record]) -> Vec<(Transport, Verdict)> {
+/// What the rows say of each transport, the most wanted first, and of each address where there are two.
+fn verdicts(rows: &[Record]) -> Vec<(String, Verdict)> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let config = Config::default();
     let mut verdicts: Vec<_> = rows
         .iter()
         .filter_map(|row| match (&row.key.subject, &row.entry) {
-            (Subject::Peer { transport, security, .. }, Entry::Peer(peer)) => {
+            (Subject::Peer { transport, security, address, .. }, Entry::Peer(peer)) => {
                 // Each race of a scene offers and trusts the same.
                 let verdicts = peer.verdicts(*security, now, &config);
-                verdicts.last().map(|(_, verdict)| (*transport, *verdict))
+                verdicts.last().map(|(_, verdict)| (*transport, address.ip(), *verdict))
             }
             _ => None,
         })
         .collect();
-    verdicts.sort_by_key(|(transport, _)| !transport.has_http3());
-    verdicts
+    verdicts.sort_by_key(|(transport, address, _)| (!transport.has_http3(), address.is_ipv4()));
+    let is_alone = verdicts.iter().all(|one| one.1 == verdicts[0].1);
+    let named = verdicts.into_iter().map(|(transport, address, verdict)| match is_alone {
+        true => (transport.to_string(), verdict),
+        false => (format!("{transport} to {address}"), verdict),
+    });
+    named.collect()
 }
 
 fn learnt(rows: &[Record]) -> Vec<String> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let sentence = |(transport, verdict): (Transport, Verdict)| match verdict {
-        Verdict::Good { rtt: Some(rtt) } => format!("{transport} works, {} away", time(rtt)),
-        Verdict::Good { rtt: None } => format!("{transport} works"),
+    let sentence = |(what, verdict): (String, Verdict)| match verdict {
+        Verdict::Good { rtt: Some(rtt) } => format!("{what} works, {} away", time(rtt)),
+        Verdict::Good { rtt: None } => format!("{what} works"),
         Verdict::Bad { cause, until } => {
             let again = time(until.saturating_sub(now));
-            format!("{transport} does not work ({cause}), tested again in {again}")
+            format!("{what} does not work ({cause}), tested again in {again}")
         }
-        _ => format!("{transport} is unknown"),
+        _ => format!("{what} is unknown"),
     };
     let sentences: Vec<String> = verdicts(rows).into_iter().map(sentence).collect();
     if sentences.is_empty() { vec!["nothing".to_owned()] } else { sentences }
 }
 
 fn learnt_shortly(rows: &[Record]) -> String {
-    let word = |(transport, verdict): (Transport, Verdict)| match verdict {
-        Verdict::Bad { cause, .. } => format!("{transport} {cause}"),
-        _ => format!("{transport} works"),
+    let word = |(what, verdict): (String, Verdict)| match verdict {
+        Verdict::Bad { cause, .. } => format!("{what} {cause}"),
+        _ => format!("{what} works"),
     };
     verdicts(rows).into_iter().map(word).collect::<Vec<_>>().join(", ")
 }

@@ -1,0 +1,92 @@
+//! A program that knows nothing of eyas, and reaches a server through `eyas proxy`.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use eyas::race::candidate::Transport;
+use eyas::race::memory::Config;
+use eyas::race::policy::Policy;
+use eyas::{Endpoint, MemoryStore, Resolver};
+use eyas_http::Client;
+use eyas_relay::Proxy;
+use eyas_testserver::{Authority, Face, Faces, Reach, TestServer};
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::time::{sleep, timeout};
+
+use super::scenes::Scene;
+use super::{DEADLINE, HOST, SILENT_AFTER, Seen, WATCHED, no_server};
+use crate::failure::{Failure, Kind};
+use crate::race_report::RaceReport;
+
+/// Has the program fetch a page twice, through proxies with one memory.
+pub(super) async fn show(scene: &'static Scene, authority: &Authority) -> Result<Seen, Failure> {
+    let server = server(authority).await?;
+    let memory = MemoryStore::in_memory(Config::default());
+    let first = race(&server, authority, &memory).await?;
+    let learnt = memory.entries();
+    let second = race(&server, authority, &memory).await?;
+    Ok(Seen { scene, first, second, learnt })
+}
+
+/// A server at two addresses, of which the one that is tried first accepts and stays silent.
+async fn server(authority: &Authority) -> Result<TestServer, Failure> {
+    let silent = Face { reach: Reach::Silent, ..Face::default() };
+    let silent = Faces { tcp: silent, ..Faces::default() };
+    let good = IpAddr::from(Ipv4Addr::LOCALHOST);
+    let six = [(IpAddr::from(Ipv6Addr::LOCALHOST), silent), (good, Faces::default())];
+    match TestServer::start(authority, &six).await {
+        Ok(server) => Ok(server),
+        // Without IPv6 another address of loopback has to do.
+        Err(_) => {
+            let four = [(IpAddr::from([127, 0, 0, 2]), silent), (good, Faces::default())];
+            TestServer::start(authority, &four).await.map_err(|cause| no_server(&cause))
+        }
+    }
+}
+
+/// The race of a proxy, which a program made it run.
+async fn race(
+    server: &TestServer,
+    authority: &Authority,
+    memory: &MemoryStore,
+) -> Result<RaceReport, Failure> {
+    let port = server.local_addr().port();
+    let addresses = server.local_addrs().iter().map(SocketAddr::ip).collect();
+    let endpoint = Endpoint::builder()
+        .resolver(Resolver::system().overriding(HOST, port, addresses))
+        .memory(memory.clone())
+        .build()
+        .map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))?;
+    let policy = Policy {
+        transports: vec![Transport::Tcp],
+        late_switch_for: SILENT_AFTER,
+        ..Policy::default()
+    };
+    let (sender, mut reports) = unbounded_channel();
+    let proxy = Proxy::builder(endpoint).policy(policy).reports(move |report| {
+        // Once the scene is over nobody listens.
+        let _ = sender.send(report);
+    });
+    let proxy = proxy.start().map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))?;
+    fetch(proxy.local_addr(), port, authority).await?;
+    let report = timeout(DEADLINE, reports.recv()).await.ok().flatten();
+    // Until then it is not clear that the other address stays silent.
+    sleep(WATCHED).await;
+    let race = report.and_then(|report| report.race);
+    let race = race.ok_or_else(|| Failure::new(Kind::Connect, "the proxy ran no race"))?;
+    RaceReport::of(race.trace())
+}
+
+/// What a program does that was given a proxy: it asks for the name there, and speaks TLS to the server.
+async fn fetch(proxy: SocketAddr, port: u16, authority: &Authority) -> Result<(), Failure> {
+    let client = Client::builder()
+        .add_root(authority.root().clone())
+        .proxy(eyas_http::Proxy::all(format!("http://{proxy}"), ""))
+        .total_timeout(DEADLINE)
+        .build();
+    let fetched = async {
+        let url = format!("https://{HOST}:{port}/");
+        client?.get(url).send().await?.bytes().await
+    };
+    let failed = |cause: eyas_http::Error| Failure::new(Kind::Connect, cause.to_string());
+    fetched.await.map(drop).map_err(failed)
+}
