@@ -69,6 +69,16 @@ pub(super) fn beginning(seen: &[Seen], name: &str) -> Option<Duration> {
     query.into_iter().chain(attempt).min()
 }
 
+/// Which addresses are asked for first.
+fn first_address_query(seen: &[Seen], name: &str) -> Option<RecordType> {
+    seen.iter().find_map(|seen| match &seen.what {
+        What::Dns(dns) if seen.sent && !dns.is_answer && is_of(&dns.name, name) => {
+            Some(dns.record_type).filter(|asked| asked.is_ip_addr())
+        }
+        _ => None,
+    })
+}
+
 /// Whether a packet is one of a fetch of this name: not if it asks for another name, or answers that.
 pub(super) fn belongs(seen: &Seen, name: &str) -> bool {
     match &seen.what {
@@ -102,6 +112,9 @@ pub(super) fn measure(seen: &[Seen], name: &str, ended: Option<Duration>) -> Mea
         if let Some(ended) = ended {
             measures.insert("linger", milliseconds(first.at, ended));
         }
+    }
+    if let Some(asked) = first_address_query(seen, name) {
+        measures.insert("aaaa-first", percent(asked == RecordType::AAAA));
     }
     of_attempts(&attempts, seen, begin, &mut measures);
     of_answers(&attempts, seen, name, &mut measures);

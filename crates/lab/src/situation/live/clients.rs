@@ -138,6 +138,7 @@ impl Experiment for ClientsSetup {
     const COLUMNS: &'static [Column] = &[
         ("first", "from the first query to the first attempt [ms]"),
         ("first-6", "first attempt over IPv6 [%]"),
+        ("aaaa-first", "AAAA asked for before A [%]"),
         ("cad", "from the first attempt to the second, while the first has no answer [ms]"),
         ("rd", "from the A answer to the first IPv4 attempt, without an AAAA answer [ms]"),
         ("waits-for-a", "from the AAAA answer to the first attempt, without an A answer [ms]"),
@@ -158,7 +159,7 @@ impl Experiment for ClientsSetup {
         ("behind", "by how much the worst answer of the name server came too late [ms]"),
     ];
     const SHARES: &'static [&'static str] =
-        &["first-6", "won-6", "won-quic", "won-quic-2", "won-quic-3"];
+        &["first-6", "aaaa-first", "won-6", "won-quic", "won-quic-2", "won-quic-3"];
 
     fn check(&self) -> Result<(), String> {
         self.client.check()?;

@@ -96,6 +96,13 @@ fn the_second_attempt_is_a_cad_later() {
 }
 
 #[test]
+fn the_query_that_is_asked_first_is_the_clients() {
+    assert_eq!(of("0 > dns https\n1 > dns aaaa\n2 > dns a")["aaaa-first"], 100.0);
+    assert_eq!(of("0 > dns a\n1 < dns aaaa\n2 > dns aaaa")["aaaa-first"], 0.0);
+    assert!(!of("0 > dns https\n1 < dns a\n2 > 6 syn").contains_key("aaaa-first"));
+}
+
+#[test]
 fn an_attempt_after_a_refusal_is_no_cad() {
     for refusal in ["rst", "prohibited", "syn-ack"] {
         let text = format!("0 > dns a\n1 > 6 syn\n2 < 6 {refusal}\n3 > 4 syn");
