@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import signal
 import threading
@@ -15,12 +14,6 @@ from test_processes import python, said
 
 import eyas.lab
 
-#: A small part of a shipped plan: 12 points that take no time.
-SUBSET: dict[str, object] = {
-    "sweep.values": ["64 KiB", "288 KiB"],
-    "time.warm_up": "2 s",
-    "time.duration": "2 s",
-}
 #: A plan as a program would write it.
 MINE: dict[str, Any] = {
     "name": "mine",
@@ -108,54 +101,6 @@ def test_figures(result: eyas.lab.Result, tmp_path: Path) -> None:
     assert result.plot("Rate <1>").title == plot.title
     with pytest.raises(KeyError, match="Rate <1>"):
         result.plot("Delay")
-
-
-def columns(result: eyas.lab.Result) -> dict[str, list[Any]]:
-    return dict(result._native.columns())
-
-
-def test_a_tidy_table(result: eyas.lab.Result) -> None:
-    table = columns(result)
-    rows = list(zip(*(table[name] for name in ("x", "seed", "measure", "unit")), strict=True))
-    assert len(set(rows)) == len(rows) == len(result.to_arrow())
-    rates = [row for row in rows if row[2] == "throughput"]
-    assert rates == [(x, seed, "throughput", "Mbit/s") for x in (8.0, 64.0) for seed in (1, 2)]
-
-
-def test_arrow_without_a_copy(result: eyas.lab.Result) -> None:
-    nanoarrow: Any = importlib.import_module("nanoarrow")
-    table = result.to_arrow()
-    # Anybody may read it, as often as they like, or not at all.
-    for _ in range(3):
-        table.__arrow_c_stream__()
-        array = nanoarrow.Array(table)
-        named = {field.name: field for field in array.schema.fields}
-        assert named["value"].nullable and not named["seed"].nullable
-        read = {
-            name: array.child(place).to_pylist() for place, name in enumerate(columns(result))
-        }
-        assert read == columns(result)
-    # What was taken out of it stays when it is gone.
-    seeds = array.child(4)
-    del array, table
-    assert seeds.to_pylist() == columns(result)["seed"]
-
-
-def test_arrow_of_numbers_that_are_lacking(tmp_path: Path) -> None:
-    # In so short a time nothing arrives on most of the streams: they have no delay.
-    short = {"time.duration": "1 ms", "application.streams": 16}
-    result = eyas.lab.run(MINE, set=short, out=tmp_path)
-    table = columns(result)
-    assert None in table["value"]
-    nanoarrow: Any = importlib.import_module("nanoarrow")
-    assert nanoarrow.Array(result.to_arrow()).child(7).to_pylist() == table["value"]
-
-
-def test_pandas(result: eyas.lab.Result) -> None:
-    pytest.importorskip("pandas")
-    frame = result.to_pandas()
-    means = frame[frame.measure == "throughput"].groupby("x").value.mean()
-    assert list(means.index) == [8.0, 64.0] and means[64.0] > 9
 
 
 def test_progress_and_what_is_found(tmp_path: Path) -> None:

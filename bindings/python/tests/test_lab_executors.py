@@ -2,118 +2,45 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 import json
-import multiprocessing
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import SOON
-from test_lab import MINE, SUBSET
+from sweep import Sweep
+from test_lab import MINE
 
 import eyas.lab
 from eyas import _native
-from eyas.__main__ import command
-
-#: Runs of each of the 12 points.
-RUNS = 3
-FILES = ("result.json", "result.csv", "runs.csv", "report.html")
-
-
-def files(directory: Path) -> dict[str, bytes]:
-    return {name: (directory / name).read_bytes() for name in FILES}
-
-
-def sweep(out: Path, **how: Any) -> dict[str, bytes]:
-    """The files of the small sweep."""
-    return files(eyas.lab.run("cmt-delay", runs=RUNS, set=SUBSET, out=out, **how).save())
 
 
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    return sweep(tmp_path_factory.mktemp("local"))
-
-
-def lab(*words: str) -> None:
-    subprocess.run([command(), "lab", *words], check=True, capture_output=True, timeout=4 * SOON)
-
-
-def settings() -> list[str]:
-    words = ["--runs", str(RUNS)]
-    for name, value in SUBSET.items():
-        words += ["--set", f"{name}={value if isinstance(value, str) else json.dumps(value)}"]
-    return words
+    return Sweep(tmp_path_factory.mktemp("local"), quick=True).local()
 
 
 def test_four_shards_of_the_command(local: dict[str, bytes], tmp_path: Path) -> None:
-    parts = [str(tmp_path / str(number)) for number in range(1, 5)]
-    for number, part in enumerate(parts, 1):
-        lab("run", "cmt-delay", *settings(), "--shard", f"{number}/4", "--out", part)
-    lab("merge", *parts, "--out", str(tmp_path / "whole"))
-    assert files(tmp_path / "whole") == local
+    assert Sweep(tmp_path, quick=True).shards() == local
 
 
-@pytest.mark.parametrize("batch", [None, 1, 7])
+@pytest.mark.parametrize("batch", [None, 1])
 def test_processes(local: dict[str, bytes], tmp_path: Path, batch: int | None) -> None:
-    if batch != 7:
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(2, mp_context=context) as pool:
-            assert sweep(tmp_path, executor=pool, batch=batch) == local
-    else:
-        with ThreadPoolExecutor(2) as pool:
-            assert sweep(tmp_path, executor=pool, batch=batch) == local
+    assert Sweep(tmp_path, quick=True).processes(batch=batch) == local
 
 
-@contextlib.contextmanager
-def dask(directory: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A scheduler and two workers, each a process of its own."""
-    address = directory / "scheduler.json"
-    begin = [sys.executable, "-m"]
-    common = ["--scheduler-file", str(address), "--no-dashboard"]
-    worker = ["--no-nanny", "--nthreads", "1", "--local-directory", str(directory)]
-    programs = [
-        [*begin, "distributed.cli.dask_scheduler", *common, "--host", "127.0.0.1", "--port", "0"],
-        [*begin, "distributed.cli.dask_worker", *common, *worker],
-        [*begin, "distributed.cli.dask_worker", *common, *worker],
-    ]
-    started: list[subprocess.Popen[bytes]] = []
-    try:
-        for program in programs:
-            with (directory / f"{len(started)}.log").open("wb") as log:
-                started.append(subprocess.Popen(program, cwd=directory, stdout=log, stderr=log))
-        yield str(address), started[1:]
-    finally:
-        for process in reversed(started):
-            process.terminate()
-        for process in started:
-            try:
-                process.wait(SOON)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+def test_threads(local: dict[str, bytes], tmp_path: Path) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        assert Sweep(tmp_path, quick=True).local(executor=pool, batch=7) == local
+
+
+def test_dask(local: dict[str, bytes], tmp_path: Path) -> None:
+    assert Sweep(tmp_path, quick=True).dask() == local
 
 
 def test_dask_while_a_worker_is_killed(local: dict[str, bytes], tmp_path: Path) -> None:
-    distributed: Any = importlib.import_module("distributed")
-    killed: list[int] = []
-    with dask(tmp_path) as (address, workers):
-        with distributed.Client(scheduler_file=address, timeout=SOON) as client:
-            client.wait_for_workers(2, timeout=SOON)
-
-            def kill(now: eyas.lab.Progress) -> None:
-                if now.done >= 4 and not killed:
-                    assert now.done < now.total
-                    workers[0].kill()
-                    killed.append(workers[0].wait())
-
-            assert sweep(tmp_path / "out", executor=client, batch=1, progress=kill) == local
-    assert killed
+    assert Sweep(tmp_path, quick=True).dask_while_a_worker_is_killed(batch=1) == local
 
 
 class Unreliable(ThreadPoolExecutor):

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use eyas_lab::{
     plan::Plan,
     report,
-    results::{Document, Table, write_tables},
+    results::{Document, Table, write_parquet, write_tables},
     run::Results,
 };
 use pyo3::{prelude::*, types::PyCapsule};
@@ -51,6 +51,11 @@ impl LabOutcome {
             .and_then(|()| write_tables(&self.document, &self.table, &out))
             .and_then(|()| report::write(&self.document, &out));
         written.map_err(|cause| raise("LabError", cause))
+    }
+
+    /// Writes the table of all runs as a file of Parquet.
+    fn parquet(&self, path: PathBuf) -> PyResult<()> {
+        write_parquet(&self.table, &path).map_err(|cause| raise("LabError", cause))
     }
 
     /// How many rows the table of all runs has.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use eyas_lab::runner::Shard;
 
 pub(super) const EXAMPLES: &str = "\
@@ -12,6 +12,7 @@ Examples:
   eyas lab run cmt-delay             all of it: claims, numbers, report.html
   eyas lab run h3-loss --standard    on real sockets, in real time
   eyas lab run cmt-delay --set path.B.delay='100 ms' --runs 4
+  eyas lab run cmt-delay --format parquet       every run, for data frames
   eyas lab run he-clients --client mine.toml    your HTTP client beside others
   eyas lab show cmt-delay > my.toml  a plan to begin with
   eyas lab run my.toml               your own
@@ -74,6 +75,9 @@ pub(crate) struct LabRunFlags {
     /// Where results go, instead of eyas-lab/NAME
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// How the table of all runs is written: runs.csv, or runs.parquet as well
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: TableFormat,
     /// Change a parameter of all points, such as path.B.delay='50 ms'
     #[arg(long, value_name = "PARAM=VALUE")]
     pub(crate) set: Vec<String>,
@@ -87,7 +91,7 @@ pub(crate) struct LabRunFlags {
     /// Each shard runs wherever there is a machine for it, in an output directory of its own:
     /// eyas-lab/NAME-shard-1-of-4 without --out. The merged result is that of a single run, byte for
     /// byte. All shards must be run by the same build of eyas.
-    #[arg(long, value_name = "I/N", conflicts_with = "check")]
+    #[arg(long, value_name = "I/N", conflicts_with_all = ["check", "format"])]
     pub(crate) shard: Option<Shard>,
     /// Fail if a claim is refused (exit code 112) or undecided (114)
     #[arg(long)]
@@ -103,7 +107,20 @@ pub(crate) struct LabMergeFlags {
     /// Where results go, instead of eyas-lab/NAME
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// How the table of all runs is written: runs.csv, or runs.parquet as well
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: TableFormat,
     /// Fail if a claim is refused (exit code 112) or undecided (114)
     #[arg(long)]
     pub(crate) check: bool,
+}
+
+/// How the table of all runs is written.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
+pub(crate) enum TableFormat {
+    /// runs.csv
+    #[default]
+    Csv,
+    /// runs.csv, and runs.parquet
+    Parquet,
 }

@@ -33,7 +33,7 @@ pub(crate) use choice::{ChoiceFlags, PolicyName, RacePolicy, VersionFlags};
 pub(crate) use fetch::{GetFlags, RequestFlags};
 pub(crate) use form::{FieldContent, FormField};
 pub(crate) use generate::ManFlags;
-pub(crate) use lab::{LabAction, LabFlags, LabMergeFlags, LabRunFlags};
+pub(crate) use lab::{LabAction, LabFlags, LabMergeFlags, LabRunFlags, TableFormat};
 pub(crate) use listen::{LogFormat, ServeFlags};
 pub(crate) use load::{FileFlags, LoadChoiceFlags, LoadFlags};
 pub(crate) use netem::NetemFlags;

@@ -53,7 +53,7 @@ const FILE: &str = "report.html";
 /// # Errors
 /// If it cannot be written.
 pub fn write(document: &Document, out: &Path) -> Result<(), ResultsError> {
-    crate::results::write_whole(&out.join(FILE), &page(document))
+    crate::results::write_whole(&out.join(FILE), page(document))
 }
 
 /// The page.

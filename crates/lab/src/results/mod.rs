@@ -7,10 +7,12 @@
 //! | `matrix` | its table of all curves |
 //! | `csv` | `result.csv`: the sums |
 //! | `table` | `runs.csv`: every run |
+//! | `parquet` | `runs.parquet`: the same |
 
 mod csv;
 mod document;
 mod matrix;
+mod parquet;
 mod store;
 mod table;
 
@@ -31,8 +33,16 @@ pub use table::Table;
 /// # Errors
 /// If they cannot be written.
 pub fn write_tables(document: &Document, table: &Table, out: &Path) -> Result<(), ResultsError> {
-    write_whole(&out.join("result.csv"), &to_csv(document))?;
-    write_whole(&out.join("runs.csv"), &table.to_csv())
+    write_whole(&out.join("result.csv"), to_csv(document))?;
+    write_whole(&out.join("runs.csv"), table.to_csv())
+}
+
+/// Writes the table of all runs as a file of Parquet.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn write_parquet(table: &Table, path: &Path) -> Result<(), ResultsError> {
+    write_whole(path, table.to_parquet())
 }
 
 /// Why results could not be read or written.

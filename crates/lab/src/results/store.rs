@@ -103,11 +103,11 @@ impl Store {
 }
 
 /// Writes a file so that nobody ever sees half of it.
-pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), ResultsError> {
+pub(crate) fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> Result<(), ResultsError> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
     let beside = PathBuf::from(beside);
-    fs::write(&beside, text).map_err(|cause| io(&beside, cause))?;
+    fs::write(&beside, content).map_err(|cause| io(&beside, cause))?;
     fs::rename(&beside, path).map_err(|cause| io(path, cause))
 }
 

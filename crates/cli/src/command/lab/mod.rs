@@ -20,12 +20,14 @@ use std::time::Instant;
 use eyas_lab::claim::Outcome;
 use eyas_lab::plan::{Extent, Options, Plan, shipped};
 use eyas_lab::report;
-use eyas_lab::results::{Document, ResultsError, Table, write_tables};
+use eyas_lab::results::{Document, ResultsError, Table, write_parquet, write_tables};
 use eyas_lab::runner::{self, Job};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Kind};
-use crate::flags::{ColorChoice, CommonFlags, LabAction, LabFlags, LabRunFlags, nearest};
+use crate::flags::{
+    ColorChoice, CommonFlags, LabAction, LabFlags, LabRunFlags, TableFormat, nearest,
+};
 use crate::output;
 use crate::terminal::{Line, Look, Paint};
 use shard::Assignment;
@@ -169,24 +171,31 @@ async fn experiment(plan: Plan, flags: LabRunFlags, common: CommonFlags) -> Resu
         Ok((Document::new(&plan, &results, COMMIT, seeds), table))
     });
     let (document, table) = work.await?;
-    publish(&document, &table, &out, began, &common)?;
+    let outcome = Finished { document: &document, table: &table, format: flags.format };
+    publish(&outcome, &out, began, &common)?;
     check_if(flags.check, &document)
+}
+
+/// What came out, and how its table is written.
+struct Finished<'a> {
+    document: &'a Document,
+    table: &'a Table,
+    format: TableFormat,
 }
 
 /// Writes the result's files and shows it.
 fn publish(
-    document: &Document,
-    table: &Table,
+    outcome: &Finished<'_>,
     out: &Path,
     began: Instant,
     common: &CommonFlags,
 ) -> Result<(), Failure> {
-    write(document, table, out).map_err(|cause| refused(&cause))?;
+    write(outcome, out).map_err(|cause| refused(&cause))?;
     if common.json {
-        return output::object(&value(document)?);
+        return output::object(&value(outcome.document)?);
     }
     let look = Look::of_stdout(common.color);
-    let mut lines = page::document(document, look);
+    let mut lines = page::document(outcome.document, look);
     lines.extend(page::places(out, began.elapsed()));
     output::page(&lines, look)
 }
@@ -200,9 +209,13 @@ fn code_version() -> String {
     runner::code_version(COMMIT, &std::env::current_exe().unwrap_or_default())
 }
 
-fn write(document: &Document, table: &Table, out: &Path) -> Result<(), ResultsError> {
+fn write(outcome: &Finished<'_>, out: &Path) -> Result<(), ResultsError> {
+    let Finished { document, table, format } = *outcome;
     document.write(out)?;
     write_tables(document, table, out)?;
+    if format == TableFormat::Parquet {
+        write_parquet(table, &out.join("runs.parquet"))?;
+    }
     report::write(document, out)
 }
 

@@ -8,7 +8,7 @@ use eyas_lab::results::{Document, Table};
 use eyas_lab::runner::{self, Job, MergeError, Shard};
 use serde_json::json;
 
-use super::{COMMIT, Watcher, refused, unreadable};
+use super::{COMMIT, Finished, Watcher, refused, unreadable};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, LabMergeFlags};
 use crate::output;
@@ -69,7 +69,8 @@ pub(super) fn merge(flags: &LabMergeFlags, common: &CommonFlags) -> Result<(), F
     merged.keep(&out, &version).map_err(|cause| refused(&cause))?;
     let table = Table::new(&merged.plan, &merged.results, &merged.seeds);
     let document = Document::new(&merged.plan, &merged.results, COMMIT, merged.seeds);
-    super::publish(&document, &table, &out, began, common)?;
+    let outcome = Finished { document: &document, table: &table, format: flags.format };
+    super::publish(&outcome, &out, began, common)?;
     super::check_if(flags.check, &document)
 }
 

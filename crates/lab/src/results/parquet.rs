@@ -1,0 +1,130 @@
+//! `runs.parquet`: the table of all runs in Apache Parquet
+//! (<https://parquet.apache.org/docs/file-format/>), which pandas, Polars, DuckDB and R read.
+//!
+//! The crate `parquet` reads and writes everything that the format knows, and brings a dozen others along. A
+//! table with eight columns of three types takes little of it: pages without compression, texts by a
+//! dictionary. `bindings/python/tests/test_lab_tables.py` has three programs of others read it.
+//!
+//! | file | job |
+//! | --- | --- |
+//! | `metadata` | what the footer says of groups of rows and of columns |
+//! | `pages` | values as bytes |
+//! | `thrift` | the notation of headers and footer |
+
+mod metadata;
+mod pages;
+mod thrift;
+
+use std::ops::Range;
+
+use self::metadata::{Chunk, Group, Kind};
+use super::Table;
+
+/// A file begins and ends with this.
+const MAGIC: &[u8; 4] = b"PAR1";
+/// Rows of a group: what a reader takes into memory at a time.
+const GROUP: usize = 1 << 20;
+
+impl Table {
+    /// As a file of Parquet. A value that a run lacks is null.
+    #[must_use]
+    pub fn to_parquet(&self) -> Vec<u8> {
+        self.parquet(GROUP)
+    }
+
+    fn parquet(&self, rows_of_group: usize) -> Vec<u8> {
+        let mut file = MAGIC.to_vec();
+        let mut groups = Vec::new();
+        for start in (0..self.len()).step_by(rows_of_group) {
+            let rows = start..self.len().min(start + rows_of_group);
+            groups.push(self.group(rows, &mut file));
+        }
+        let footer = metadata::footer(self.len(), &groups);
+        file.extend(&footer);
+        file.extend(u32::try_from(footer.len()).unwrap_or(u32::MAX).to_le_bytes());
+        file.extend(MAGIC);
+        file
+    }
+
+    /// Writes some rows, column by column.
+    fn group(&self, rows: Range<usize>, file: &mut Vec<u8>) -> Group {
+        let count = rows.len();
+        let whole: Vec<u8> =
+            self.seed[rows.clone()].iter().flat_map(|seed| seed.to_le_bytes()).collect();
+        let columns = vec![
+            texts(&self.point[rows.clone()], file),
+            texts(&self.scene[rows.clone()], file),
+            texts(&self.curve[rows.clone()], file),
+            plain(Kind::Double, count, &pages::doubles(&self.x[rows.clone()]), file),
+            plain(Kind::Whole, count, &whole, file),
+            texts(&self.measure[rows.clone()], file),
+            texts(&self.unit[rows.clone()], file),
+            plain(Kind::MaybeDouble, count, &pages::maybe_doubles(&self.value[rows]), file),
+        ];
+        Group { rows: count, columns }
+    }
+}
+
+/// A column of texts: each text once, then which of them each row has.
+fn texts(texts: &[String], file: &mut Vec<u8>) -> Chunk {
+    let (dictionary, places) = pages::dictionary(texts);
+    let start = file.len();
+    metadata::dictionary_header(dictionary.len(), dictionary.texts, file);
+    file.extend(&dictionary.bytes);
+    let data = file.len();
+    metadata::page_header(places.len(), texts.len(), Kind::Text, file);
+    file.extend(&places);
+    Chunk { rows: texts.len(), dictionary: Some(start), data, end: file.len() }
+}
+
+fn plain(kind: Kind, rows: usize, values: &[u8], file: &mut Vec<u8>) -> Chunk {
+    let data = file.len();
+    metadata::page_header(values.len(), rows, kind, file);
+    file.extend(values);
+    Chunk { rows, dictionary: None, data, end: file.len() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(rows: usize) -> Table {
+        let text = |text: &str| vec![text.to_owned(); rows];
+        Table {
+            point: (0..rows).map(|row| format!("p{}", row / 2)).collect(),
+            scene: text(""),
+            curve: text("c"),
+            x: vec![1.5; rows],
+            seed: (1..).take(rows).collect(),
+            measure: text("throughput"),
+            unit: text("Mbit/s"),
+            value: (0..rows).map(|row| (row > 0).then_some(row as f64)).collect(),
+        }
+    }
+
+    #[test]
+    fn the_footer_is_where_readers_look_for_it() {
+        for rows in [0, 1, 9] {
+            let file = table(rows).to_parquet();
+            let (rest, magic) = file.split_last_chunk::<4>().unwrap();
+            let (rest, length) = rest.split_last_chunk::<4>().unwrap();
+            assert_eq!((&file[..4], magic), (&MAGIC[..], MAGIC));
+            let footer = &rest[rest.len() - u32::from_le_bytes(*length) as usize..];
+            for name in Table::COLUMNS {
+                assert!(footer.windows(name.len()).any(|window| window == name.as_bytes()));
+            }
+        }
+    }
+
+    #[test]
+    fn many_rows_go_into_several_groups() {
+        let table = table(9);
+        // Nine rows by four are three groups, and each has the text of its own dictionary.
+        let seen = |file: &[u8]| {
+            let needle = b"throughput";
+            file.windows(needle.len()).filter(|window| window == needle).count()
+        };
+        assert_eq!(seen(&table.parquet(4)), 3);
+        assert_eq!(seen(&table.to_parquet()), 1);
+    }
+}

@@ -1,0 +1,156 @@
+//! The headers of pages, and the footer: `parquet.thrift` of the format, of which the numbers here are.
+
+use super::super::Table;
+use super::thrift::Struct;
+
+/// Physical types.
+const INT64: usize = 2;
+const DOUBLE: usize = 5;
+const BYTE_ARRAY: usize = 6;
+/// Whether values may be lacking.
+const REQUIRED: usize = 0;
+const OPTIONAL: usize = 1;
+/// What physical types mean, in the old notation and in the new one.
+const UTF8: usize = 0;
+const UINT_64: usize = 14;
+const STRING: u8 = 1;
+const INTEGER: u8 = 10;
+/// Encodings.
+const PLAIN: usize = 0;
+const RLE: usize = 3;
+const RLE_DICTIONARY: usize = 8;
+/// Kinds of pages.
+const DATA_PAGE: usize = 0;
+const DICTIONARY_PAGE: usize = 2;
+const UNCOMPRESSED: usize = 0;
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Kind {
+    Text,
+    Whole,
+    Double,
+    MaybeDouble,
+}
+
+/// The columns of the table, as [`Table::COLUMNS`] names them.
+const KINDS: [Kind; Table::COLUMNS.len()] = [
+    Kind::Text,
+    Kind::Text,
+    Kind::Text,
+    Kind::Double,
+    Kind::Whole,
+    Kind::Text,
+    Kind::Text,
+    Kind::MaybeDouble,
+];
+
+impl Kind {
+    const fn physical(self) -> usize {
+        match self {
+            Self::Text => BYTE_ARRAY,
+            Self::Whole => INT64,
+            Self::Double | Self::MaybeDouble => DOUBLE,
+        }
+    }
+
+    const fn encoding(self) -> usize {
+        match self {
+            Self::Text => RLE_DICTIONARY,
+            _ => PLAIN,
+        }
+    }
+
+    fn schema(self, name: &str) -> Struct {
+        let repetition = if self == Self::MaybeDouble { OPTIONAL } else { REQUIRED };
+        let element = Struct::default().int(1, self.physical()).int(3, repetition).text(4, name);
+        let empty = Struct::default;
+        match self {
+            Self::Text => element.int(6, UTF8).inner(10, empty().inner(STRING, empty())),
+            Self::Whole => {
+                let unsigned = empty().byte(1, 64).no(2);
+                element.int(6, UINT_64).inner(10, empty().inner(INTEGER, unsigned))
+            }
+            Self::Double | Self::MaybeDouble => element,
+        }
+    }
+}
+
+/// Rows that stand together.
+pub(super) struct Group {
+    pub(super) rows: usize,
+    pub(super) columns: Vec<Chunk>,
+}
+
+/// Where a column of a group is in the file.
+pub(super) struct Chunk {
+    pub(super) rows: usize,
+    pub(super) dictionary: Option<usize>,
+    pub(super) data: usize,
+    pub(super) end: usize,
+}
+
+impl Chunk {
+    fn start(&self) -> usize {
+        self.dictionary.unwrap_or(self.data)
+    }
+
+    fn size(&self) -> usize {
+        self.end - self.start()
+    }
+
+    fn described(&self, kind: Kind, name: &str) -> Struct {
+        let encodings: &[usize] = match kind {
+            Kind::Text => &[PLAIN, RLE, RLE_DICTIONARY],
+            _ => &[PLAIN, RLE],
+        };
+        let column = Struct::default()
+            .int(1, kind.physical())
+            .ints(2, encodings)
+            .texts(3, &[name])
+            .int(4, UNCOMPRESSED)
+            .long(5, self.rows)
+            .long(6, self.size())
+            .long(7, self.size())
+            .long(9, self.data);
+        let column = match self.dictionary {
+            Some(place) => column.long(11, place),
+            None => column,
+        };
+        Struct::default().long(2, self.start()).inner(3, column)
+    }
+}
+
+/// The header of a page of values.
+pub(super) fn page_header(bytes: usize, rows: usize, kind: Kind, file: &mut Vec<u8>) {
+    let data = Struct::default().int(1, rows).int(2, kind.encoding()).int(3, RLE).int(4, RLE);
+    let header = Struct::default().int(1, DATA_PAGE).int(2, bytes).int(3, bytes).inner(5, data);
+    file.extend(header.end());
+}
+
+/// The header of a page with the texts of a column.
+pub(super) fn dictionary_header(bytes: usize, texts: usize, file: &mut Vec<u8>) {
+    let dictionary = Struct::default().int(1, texts).int(2, PLAIN);
+    let header =
+        Struct::default().int(1, DICTIONARY_PAGE).int(2, bytes).int(3, bytes).inner(7, dictionary);
+    file.extend(header.end());
+}
+
+/// What stands at the end of the file.
+pub(super) fn footer(rows: usize, groups: &[Group]) -> Vec<u8> {
+    let root = Struct::default().text(4, "runs").int(5, KINDS.len());
+    let columns = KINDS.iter().zip(Table::COLUMNS).map(|(kind, name)| kind.schema(name));
+    let group = |group: &Group| {
+        let described = group.columns.iter().zip(KINDS.iter().zip(Table::COLUMNS));
+        let columns = described.map(|(chunk, (kind, name))| chunk.described(*kind, name)).collect();
+        let size = group.columns.iter().map(Chunk::size).sum();
+        Struct::default().structs(1, columns).long(2, size).long(3, group.rows)
+    };
+    Struct::default()
+        .int(1, 1)
+        .structs(2, std::iter::once(root).chain(columns).collect())
+        .long(3, rows)
+        .structs(4, groups.iter().map(group).collect())
+        .text(6, concat!("eyas version ", env!("CARGO_PKG_VERSION")))
+        .end()
+}
