@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `http` | time to first byte beside other clients, in interleaved rounds |
 //! | `python` | the package for Python beside other clients for it, likewise |
+//! | `lab` | one sweep on one machine, on executors and by shards, into `docs/clusters.md` |
 //! | `cost` | CPU and memory per connection beside plain hyper and quinn, and noq |
 //! | `verdict` | whether the ratios that we want hold, in words |
 //! | `race` | instructions per operation of the race engine |
@@ -24,6 +25,7 @@ mod arena;
 mod cost;
 mod front;
 mod http;
+mod lab;
 mod page;
 mod programs;
 mod python;
@@ -42,13 +44,14 @@ mod versions;
 pub(crate) fn main(options: &[&str]) -> Result<(), String> {
     match options {
         ["http", rest @ ..] => http::main(rest),
+        ["lab", rest @ ..] => lab::main(rest),
         ["python", rest @ ..] => python::main(rest),
         ["race", rest @ ..] => race::main(rest),
         ["relay", rest @ ..] => relay::main(rest),
         ["sctp", rest @ ..] => sctp::main(rest),
         ["sim", rest @ ..] => sim::main(rest),
         ["sockets", rest @ ..] => sockets::main(rest),
-        _ => Err("bench knows http, python, race, relay, sctp, sim and sockets".into()),
+        _ => Err("bench knows http, lab, python, race, relay, sctp, sim and sockets".into()),
     }
 }
 

@@ -32,6 +32,8 @@ cargo xtask COMMAND
                         what is public, held against the reviewed lists; or these lists, written anew
   bench http [--rounds N] [--quick] [--dry]
                         time to first byte beside other clients, into docs/benchmarks.md
+  bench lab [--quick] [--dry]
+                        one sweep on one machine, on executors and by shards, into docs/clusters.md
   bench python [--rounds N] [--quick] [--dry]
                         the package for Python beside other clients for it, into docs/benchmarks.md
   bench race [--dry]    instructions per operation of the race engine, into docs/benchmarks.md

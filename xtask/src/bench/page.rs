@@ -44,8 +44,9 @@ pub(super) fn circumstances(line: &str) -> String {
     };
     let commit = ask("git", &["rev-parse", "--short=12", "HEAD"]);
     // Tables of a benchmark that ran before change nothing that is measured.
-    let pages = [PAGE, README].map(|page| format!(":(exclude){page}"));
-    let status = ["status", "--porcelain", "--untracked-files=no", "--", ".", &pages[0], &pages[1]];
+    let pages = [PAGE, README, super::lab::PAGE].map(|page| format!(":(exclude){page}"));
+    let status = ["status", "--porcelain", "--untracked-files=no", "--", "."];
+    let status: Vec<&str> = status.into_iter().chain(pages.iter().map(String::as_str)).collect();
     let changed = !ask("git", &status).is_empty();
     let changed = if changed { " with changes" } else { "" };
     let rust = ask("rustc", &["--version"]);
@@ -77,8 +78,9 @@ mod tests {
 
     #[test]
     fn the_pages_have_their_marks() {
+        use super::super::lab;
         let marks = ["http", "python", "race", "relay", "sctp", "sim"].map(|name| (PAGE, name));
-        for (page, name) in marks.into_iter().chain([(README, "http")]) {
+        for (page, name) in marks.into_iter().chain([(README, "http"), (lab::PAGE, lab::MARK)]) {
             let text = fs::read_to_string(workspace().join(page)).unwrap();
             assert!(replaced(&text, name, "new").is_ok(), "{page}: {name}");
         }
