@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import stat
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from conftest import Server
@@ -47,6 +49,46 @@ def test_a_plan(nobody: int) -> None:
     assert all(entry.reasons for entry in plan.entries)
     assert "1. quic" in plan.explain()
     assert asyncio.run(eyas.aplan(url, endpoint=endpoint)) == plan
+
+
+def drawn(page: str) -> tuple[list[str], list[ElementTree.Element]]:
+    """The texts of a drawing, and its bars; it is well-formed, and all of it is in the frame."""
+    root = ElementTree.fromstring(page)
+    within = "{http://www.w3.org/2000/svg}"
+    _, _, width, height = map(float, root.attrib["viewBox"].split())
+    bars = root.findall(f"{within}rect") + root.findall(f"{within}circle")
+    for bar in bars:
+        right = float(bar.get("x", bar.get("cx", ""))) + float(bar.get("width", "0"))
+        assert 0 <= right <= width
+        assert 0 <= float(bar.get("y", bar.get("cy", ""))) <= height
+    return [text.text or "" for text in root.findall(f"{within}text")], bars
+
+
+def test_a_notebook_draws_a_race(server: Server) -> None:
+    race = eyas.race(server.url, all=True, timeout=2, verify=server.roots)
+    texts, bars = drawn(race._repr_html_())
+    assert len(bars) == len(race.dns) + len(race.attempts)
+    (won,) = (text for text in texts if text.startswith("won at "))
+    assert race.winner is not None
+    assert f"{race.winner.transport} tls {race.winner.address}" in texts
+    assert "0" in texts
+    # What others have written is no markup.
+    question = eyas.DnsQuery("<b>&.example", "AAAA", 0.1, None, 0, None)
+    attempt = dataclasses.replace(race.attempts[0], outcome="failed", reason="<b>", ended_ms=9000)
+    lost = dataclasses.replace(race, dns=(question,), attempts=(attempt,), winner=None)
+    texts, bars = drawn(lost._repr_html_())
+    assert "dns AAAA <b>&.example" in texts and "failed at 9 s" in texts and "10 s" in texts
+    assert len(bars) == 2
+    nothing = dataclasses.replace(race, dns=(), attempts=(), winner=None, failure="no address")
+    assert drawn(nothing._repr_html_())[1] == []
+
+
+def test_a_notebook_draws_a_plan(nobody: int) -> None:
+    plan = eyas.plan(f"https://127.0.0.1:{nobody}/", endpoint=eyas.Endpoint())
+    texts, circles = drawn(plan._repr_html_())
+    places = [float(circle.attrib["cx"]) for circle in circles]
+    assert len(places) == len(plan.entries) and places == sorted(places)
+    assert f"quic tls 127.0.0.1:{nobody}" in texts and "from 0 ms on" in texts
 
 
 def test_a_plan_of_named_transports() -> None:

@@ -9,7 +9,7 @@ import dataclasses
 import json
 from typing import Any
 
-from . import _picture
+from . import _lines, _timeline
 
 
 @dataclasses.dataclass(frozen=True)
@@ -144,7 +144,11 @@ class Plan:
 
     def explain(self) -> str:
         """The plan in lines for people."""
-        return "\n".join(_picture.plan_lines(self))
+        return "\n".join(_lines.of_plan(self))
+
+    def _repr_html_(self) -> str:
+        """When what would be tried, for notebooks."""
+        return _timeline.of_plan(self)
 
     @classmethod
     def _of(cls, members: dict[str, Any]) -> Plan:
@@ -175,11 +179,11 @@ class Race:
 
     def explain(self) -> str:
         """What was tried, what became of it, and why, in lines for people."""
-        return "\n".join(_picture.race_lines(self))
+        return "\n".join(_lines.of_race(self))
 
     def _repr_html_(self) -> str:
         """The timeline, for notebooks."""
-        return _picture.timeline(self)
+        return _timeline.of_race(self)
 
     @classmethod
     def _of(cls, text: str) -> Race:
