@@ -8,7 +8,10 @@ use futures_util::stream;
 use pyo3::{exceptions::PyRuntimeError, prelude::*, types::PyIterator};
 use tokio::sync::mpsc;
 
-use crate::wait::awaitable;
+use crate::{
+    ending::{Begun, Inside},
+    wait::awaitable,
+};
 
 /// Chunks that wait until the connection has room for them.
 const CHUNKS_AHEAD: usize = 4;
@@ -29,7 +32,12 @@ pub(crate) fn of(object: Option<&Bound<'_, PyAny>>) -> PyResult<Body> {
 fn of_iterator(iterator: Py<PyIterator>) -> Body {
     let chunks = stream::unfold(Some(iterator), |iterator: Option<Py<PyIterator>>| async move {
         let iterator = iterator?;
+        let begun = Begun::now();
         let asked = tokio::task::spawn_blocking(move || {
+            let Some(_inside) = Inside::enter(begun) else {
+                // The peer is not to take for a whole body what is none.
+                return Some((Err(PyRuntimeError::new_err("Python is ending")), None));
+            };
             Python::attach(|py| match iterator.bind(py).clone().next()? {
                 Ok(chunk) => Some((chunk.extract::<Bytes>().map_err(PyErr::from), Some(iterator))),
                 Err(error) => Some((Err(error), None)),

@@ -3,6 +3,7 @@
 //! | module | job |
 //! | --- | --- |
 //! | `runtime` | the one tokio runtime of the process, and what a fork leaves of it |
+//! | `ending` | the end of the interpreter, while the runtime goes on |
 //! | `wait` | futures as blocking calls and as awaitables |
 //! | `endpoint` | what all connections of a program share |
 //! | `client`, `body`, `response` | HTTP |
@@ -24,6 +25,7 @@ mod association;
 mod body;
 mod client;
 mod connection;
+mod ending;
 mod endpoint;
 mod failure;
 mod interpreter;
@@ -59,6 +61,7 @@ mod native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        super::interpreter::claim(module.py())
+        super::interpreter::claim(module.py())?;
+        super::ending::watch(module)
     }
 }

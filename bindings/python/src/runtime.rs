@@ -27,8 +27,6 @@ impl Started {
             .build()?;
         // Never shut down: calls may be under way in other threads when the interpreter ends.
         let runtime: &'static Runtime = Box::leak(Box::new(runtime));
-        // Fails only if it was set before, and nobody else sets it.
-        let _ = pyo3_async_runtimes::tokio::init_with_runtime(runtime);
         Ok(Self { runtime, process: std::process::id() })
     }
 
@@ -53,6 +51,11 @@ pub(crate) fn runtime() -> PyResult<&'static Runtime> {
         "eyas was in use before this process was forked, and its threads stayed with the parent; use \
          it first in the child, or start processes with the method \"spawn\" or \"forkserver\"",
     ))
+}
+
+/// Whether the runtime was started in this very process.
+pub(crate) fn is_here() -> bool {
+    STARTED.get().is_some_and(Started::is_here)
 }
 
 /// What lives on the runtime. It is dropped inside of it, and never in a forked child, where the locks

@@ -1,10 +1,22 @@
 //! Futures as blocking calls and as awaitables.
 
-use std::{future::Future, pin::pin, time::Duration};
+use std::{
+    future::Future,
+    pin::{Pin, pin},
+    time::Duration,
+};
 
 use pyo3::{exceptions::PyTimeoutError, prelude::*, types::PyAny};
+use pyo3_async_runtimes::{
+    TaskLocals,
+    generic::{self, ContextExt},
+};
+use tokio::task::{JoinError, JoinHandle};
 
-use crate::runtime::runtime;
+use crate::{
+    ending::{Begun, Inside, Stepwise},
+    runtime::runtime,
+};
 
 /// How often a blocking call looks for signals, such as that of Ctrl-C.
 pub(crate) const SIGNALS: Duration = Duration::from_millis(50);
@@ -16,17 +28,23 @@ pub(crate) fn wait<T: Send>(
     future: impl Future<Output = PyResult<T>> + Send,
 ) -> PyResult<T> {
     let runtime = runtime()?;
+    let begun = Begun::now();
     py.detach(|| {
-        runtime.block_on(async {
+        let outcome = runtime.block_on(async {
             let mut future = pin!(future);
             loop {
                 tokio::select! {
                     biased;
                     outcome = &mut future => return outcome,
-                    () = tokio::time::sleep(SIGNALS) => Python::attach(|py| py.check_signals())?,
+                    () = tokio::time::sleep(SIGNALS) => {
+                        begun.stay_if_python_ends();
+                        Python::attach(|py| py.check_signals())?;
+                    }
                 }
             }
-        })
+        });
+        begun.stay_if_python_ends();
+        outcome
     })
 }
 
@@ -51,5 +69,48 @@ where
 {
     // Also says that the process was forked, if so.
     runtime()?;
-    pyo3_async_runtimes::tokio::future_into_py(py, future)
+    generic::future_into_py::<Tasks, _, T>(py, future)
+}
+
+/// The runtime as awaitables use it: it calls into Python only as long as that is there.
+struct Tasks;
+
+tokio::task_local! {
+    static LOCALS: TaskLocals;
+}
+
+impl generic::Runtime for Tasks {
+    type JoinError = JoinError;
+    type JoinHandle = JoinHandle<()>;
+
+    fn spawn<F: Future<Output = ()> + Send + 'static>(future: F) -> JoinHandle<()> {
+        started().spawn(Stepwise::new(future))
+    }
+
+    fn spawn_blocking<F: FnOnce() + Send + 'static>(call: F) -> JoinHandle<()> {
+        let begun = Begun::now();
+        started().spawn_blocking(move || {
+            if let Some(_inside) = Inside::enter(begun) {
+                call();
+            }
+        })
+    }
+}
+
+impl ContextExt for Tasks {
+    fn scope<F, R>(locals: TaskLocals, future: F) -> Pin<Box<dyn Future<Output = R> + Send>>
+    where
+        F: Future<Output = R> + Send + 'static,
+    {
+        Box::pin(LOCALS.scope(locals, future))
+    }
+
+    fn get_task_locals() -> Option<TaskLocals> {
+        LOCALS.try_with(Clone::clone).ok()
+    }
+}
+
+/// The runtime of a task, or of an awaitable that is being made: [`awaitable`] has started it.
+fn started() -> &'static tokio::runtime::Runtime {
+    runtime().expect("a task is where the runtime is")
 }

@@ -3,60 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import gc
-import json
 import os
 import socket
-import subprocess
 import threading
 import time
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
 import pytest
+from served import Server as Server
+from served import serving
 
 import eyas
-from eyas.__main__ import command
 
 #: How long something that has to come may take on a busy machine, in seconds.
 SOON = 30.0
 
 
-@dataclasses.dataclass(frozen=True)
-class Server:
-    """An `eyas serve`."""
-
-    url: str
-    port: int
-    #: The certificate to trust, PEM.
-    roots: Path
-    #: What the server was started in.
-    directory: Path
-
-
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    directory = tmp_path_factory.mktemp("server")
-    site = directory / "site"
-    site.mkdir()
-    (site / "greeting.txt").write_text("grüß dich\nzweite Zeile\n", encoding="utf-8")
-    roots = directory / "ca.pem"
-    words = ["serve", "--listen", "127.0.0.1:0", "--no-sctp", "--json", "--save-cert", str(roots)]
-    with subprocess.Popen(
-        [command(), *words, str(site)], stdout=subprocess.PIPE, text=True, cwd=directory
-    ) as child:
-        try:
-            assert child.stdout is not None
-            said = ""
-            while not said.rstrip().endswith("}"):
-                line = child.stdout.readline()
-                assert line, f"the server ended; it had said {said!r}"
-                said += line
-            port = int(json.loads(said)["address"].rpartition(":")[2])
-            yield Server(f"https://localhost:{port}", port, roots, directory)
-        finally:
-            child.terminate()
+    with serving(tmp_path_factory.mktemp("server")) as server:
+        yield server
 
 
 @pytest.fixture
@@ -90,6 +57,10 @@ class Silent:
         """Until somebody has connected."""
         with self._changed:
             assert self._changed.wait_for(lambda: self._accepted, SOON), "nobody has connected"
+
+    def accepted(self) -> int:
+        """How many connections it has accepted."""
+        return len(self._accepted)
 
     def wait_until_all_are_closed(self) -> None:
         """Until every peer has closed its connection; fails if one does not."""
@@ -137,9 +108,9 @@ def sockets() -> int:
     return number
 
 
-def wait_for_sockets(number: int) -> None:
+def wait_for_sockets(number: Callable[[], int]) -> None:
     """Until there are so few; fails if they do not become that."""
     deadline = time.monotonic() + SOON
-    while sockets() > number:
-        assert time.monotonic() < deadline, f"{sockets()} sockets are open, and {number} were before"
+    while (there := sockets()) > number():
+        assert time.monotonic() < deadline, f"{there} sockets are open, and {number()} are expected"
         time.sleep(0.01)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import pytest
-from conftest import SOON, Server, Silent
+from conftest import SOON, Server, Silent, sockets, wait_for_sockets
 
 import eyas
 
@@ -78,6 +79,28 @@ def test_cancelling_ends_the_race(silent: Silent) -> None:
                 await task
             # The client is still open: nothing but the cancelling can have closed it.
             await asyncio.to_thread(silent.wait_until_all_are_closed)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda silent: eyas.open_connection("127.0.0.1", silent.port),
+        lambda silent: eyas.arace(silent.url),
+    ],
+    ids=["open_connection", "arace"],
+)
+def test_cancelling_leaves_no_socket(silent: Silent, call: Callable[[Silent], Any]) -> None:
+    async def run() -> None:
+        before = sockets()
+        task = asyncio.ensure_future(call(silent))
+        await asyncio.to_thread(silent.wait_for_connection)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        # What the listener has accepted is in this process, too.
+        await asyncio.to_thread(wait_for_sockets, lambda: before + silent.accepted())
 
     asyncio.run(run())
 

@@ -20,8 +20,8 @@ try:
 except ImportError as error:
     if "subinterpreters" in str(error):
         raise ImportError(
-            "eyas is in use in another interpreter of this process, and works in one alone; "
-            "use threads or processes instead of sub-interpreters"
+            "eyas works in one interpreter of a process alone: use threads or processes instead of "
+            "sub-interpreters"
         ) from error
     raise
 

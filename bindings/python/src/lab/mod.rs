@@ -26,7 +26,7 @@ use eyas_lab::{
 use pyo3::{exceptions::PyRuntimeError, prelude::*};
 use serde_json::json;
 
-use crate::wait::SIGNALS;
+use crate::{ending::Begun, wait::SIGNALS};
 pub(crate) use outcome::LabOutcome;
 pub(crate) use tasks::{LabWorklist, lab_task};
 
@@ -149,8 +149,11 @@ impl LabPlan {
 
 /// Tells of what is finished until everything is, and looks for signals meanwhile.
 fn listen(events: &Receiver<Progress>, tell: &Py<PyAny>) -> PyResult<()> {
+    let begun = Begun::now();
     loop {
-        match events.recv_timeout(SIGNALS) {
+        let event = events.recv_timeout(SIGNALS);
+        begun.stay_if_python_ends();
+        match event {
             Ok(now) => Python::attach(|py| {
                 tell.call1(py, (now.done, now.found, now.total))?;
                 py.check_signals()

@@ -6,6 +6,7 @@ use eyas_lab::runner::{Job, KeepError, Task, TaskError, TaskOutcome, Worklist};
 use pyo3::{prelude::*, types::PyBytes};
 
 use super::{LabOutcome, LabPlan, Wanted, raise};
+use crate::ending::Begun;
 
 /// Why a task ended early.
 enum Ended {
@@ -45,8 +46,12 @@ pub(crate) fn lab_task<'py>(
     version: &str,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let task = Task::read(task).map_err(|cause| refused(&cause))?;
+    let begun = Begun::now();
     let outcome = py.detach(|| -> Result<_, Ended> {
-        let signals = || Python::attach(|py| py.check_signals()).map_err(Ended::Signal);
+        let signals = || {
+            begun.stay_if_python_ends();
+            Python::attach(|py| py.check_signals()).map_err(Ended::Signal)
+        };
         Ok(task.run(version, signals)?.write()?)
     })?;
     Ok(PyBytes::new(py, &outcome))
