@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::run::{check, command, target, works, workspace};
+use crate::run::{check, command, output, target, works, workspace};
 
 /// What makes wheels.
 const MATURIN: &str = "maturin==1.16.0";
@@ -16,6 +16,10 @@ const PACKAGE: &str = "bindings/python";
 const DATA: &str = "bindings/python/eyas.data";
 /// Whether this is a Python that can make environments, and new enough.
 const IS_GOOD: &str = "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))";
+/// Says which version a Python is, if it is one that can make environments.
+const WHICH: &str = "import ensurepip, sys, venv; print('%d.%d' % sys.version_info[:2])";
+/// The versions of Python that the wheel is for: 3.10 to 3.14.
+const MINORS: std::ops::RangeInclusive<u32> = 10..=14;
 
 /// Builds the wheel and, unless only that is wanted, tests it.
 pub(crate) fn main(options: &[&str]) -> Result<(), String> {
@@ -29,8 +33,10 @@ pub(crate) fn main(options: &[&str]) -> Result<(), String> {
         return Ok(());
     }
     let place = target().join("python");
+    test_alone(&place, &wheel)?;
     test(&place, &wheel)?;
-    test_niquests(&place, &wheel)
+    test_niquests(&place, &wheel)?;
+    run_notebook(&place)
 }
 
 /// Builds the wheel; none where what makes wheels is not to be had, which is said.
@@ -72,9 +78,7 @@ fn build(tools: &Path, wheels: &Path) -> Result<PathBuf, String> {
     let program = target().join("release/eyas");
     fs::copy(&program, scripts.join("eyas")).map_err(|error| of_file(&program, &error))?;
     // One wheel is to be there afterwards, this one.
-    if wheels.exists() {
-        fs::remove_dir_all(wheels).map_err(|error| of_file(wheels, &error))?;
-    }
+    empty(wheels)?;
     let manifest = format!("{PACKAGE}/Cargo.toml");
     let words = ["-m", "maturin", "build", "--release", "--locked", "--manifest-path", &manifest];
     check(command(&tools.to_string_lossy(), &words).arg("--out").arg(wheels))?;
@@ -84,13 +88,55 @@ fn build(tools: &Path, wheels: &Path) -> Result<PathBuf, String> {
     made.next().ok_or_else(|| format!("{} has no wheel in it", wheels.display()))
 }
 
+/// Installs the wheel beside nothing at all, for each version of Python that is there, and does what its
+/// README says. No other program is found there, so no compiler either.
+fn test_alone(place: &Path, wheel: &Path) -> Result<(), String> {
+    let pythons = pythons();
+    for minor in MINORS {
+        let Some((_, python)) = pythons.iter().find(|(version, _)| *version == minor) else {
+            println!("SKIPPED Python 3.{minor} alone: it is not installed here");
+            continue;
+        };
+        let fresh = empty(&place.join(format!("alone-3.{minor}")))?;
+        check(command(&python.to_string_lossy(), &["-m", "venv"]).arg(&fresh))?;
+        let run = |words: &[&str]| {
+            let python = fresh.join("bin/python").to_string_lossy().into_owned();
+            check(command(&python, words).env("PATH", fresh.join("bin")))
+        };
+        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+        run(&[&pip[..], &["--no-index", &wheel.to_string_lossy()]].concat())?;
+        run(&["-B", &format!("{PACKAGE}/tests/fresh.py")])?;
+    }
+    Ok(())
+}
+
+/// Every Python that is found, with its minor version: those of the path, and those of pyenv.
+fn pythons() -> Vec<(u32, PathBuf)> {
+    let mut candidates = vec![PathBuf::from("python3")];
+    candidates.extend(MINORS.map(|minor| PathBuf::from(format!("python3.{minor}"))));
+    let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".pyenv"));
+    let pyenv = std::env::var_os("PYENV_ROOT").map(PathBuf::from).or(home);
+    let versions = pyenv.and_then(|root| fs::read_dir(root.join("versions")).ok());
+    let versions = versions.into_iter().flatten().flatten();
+    candidates.extend(versions.map(|version| version.path().join("bin/python3")));
+    let version = |python: PathBuf| {
+        let said = output(&mut command(&python.to_string_lossy(), &["-c", WHICH])).ok()?;
+        Some((said.trim().strip_prefix("3.")?.parse().ok()?, python))
+    };
+    candidates.into_iter().filter_map(version).collect()
+}
+
+/// A directory that is not there.
+fn empty(place: &Path) -> Result<PathBuf, String> {
+    if place.exists() {
+        fs::remove_dir_all(place).map_err(|error| of_file(place, &error))?;
+    }
+    Ok(place.to_path_buf())
+}
+
 /// Installs the wheel where nothing else is, and runs what tests it.
 fn test(place: &Path, wheel: &Path) -> Result<(), String> {
-    let fresh = place.join("test");
-    if fresh.exists() {
-        fs::remove_dir_all(&fresh).map_err(|error| of_file(&fresh, &error))?;
-    }
-    let python = environment(&fresh)?;
+    let python = environment(&empty(&place.join("test"))?)?;
     install(&python, &[&wheel.to_string_lossy()])?;
     let tests = format!("{PACKAGE}/tests");
     install(&python, &["-r", &format!("{tests}/requirements.txt")])?;
@@ -124,6 +170,16 @@ fn test_niquests(place: &Path, wheel: &Path) -> Result<(), String> {
     install(&python, &["--force-reinstall", "--no-deps", &wheel])?;
     install(&python, &["-r", &format!("{tests}/requirements-niquests.txt")])?;
     run_tests(&python, &format!("{tests}/test_niquests.py"))
+}
+
+/// Executes the notebook, which installs the wheel.
+fn run_notebook(place: &Path) -> Result<(), String> {
+    let python = environment(&empty(&place.join("notebook"))?)?;
+    let tests = format!("{PACKAGE}/tests");
+    install(&python, &["-r", &format!("{tests}/requirements-notebook.txt")])?;
+    let directory = empty(&place.join("notebook-runs"))?;
+    let mut run = command(&python.to_string_lossy(), &["-B", &format!("{tests}/notebook.py")]);
+    check(run.arg(place.join("wheels")).arg(directory))
 }
 
 /// The other type checker, a program for Node.

@@ -1,0 +1,52 @@
+"""Executes docs/lab.ipynb, from the installation of the wheel to the last figure.
+
+`python notebook.py WHEELS DIRECTORY`, in an environment that has what executes notebooks and no eyas yet.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+NOTEBOOK = Path(__file__).resolve().parents[3] / "docs" / "lab.ipynb"
+#: How long a cell may take on a busy machine, in seconds.
+SOON = 120
+#: Figures that it draws.
+FIGURES = 2
+
+
+def main(wheels: Path, directory: Path) -> None:
+    installed = {distribution.name for distribution in importlib.metadata.distributions()}
+    assert "eyas" not in installed, "the notebook is to install it"
+    # Where it lies beside what `cargo xtask python` has built.
+    (directory / "docs").mkdir(parents=True)
+    (directory / "target" / "python").mkdir(parents=True)
+    (directory / "target" / "python" / "wheels").symlink_to(wheels.resolve())
+    # A kernel of this very interpreter, whatever others are installed for the user.
+    kernel = directory / "jupyter" / "kernels" / "python3"
+    kernel.mkdir(parents=True)
+    start = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    specification = {"argv": start, "display_name": "Python 3", "language": "python"}
+    (kernel / "kernel.json").write_text(json.dumps(specification))
+    os.environ["JUPYTER_PATH"] = str(directory / "jupyter")
+    os.environ["IPYTHONDIR"] = str(directory / "ipython")
+
+    formats: Any = importlib.import_module("nbformat")
+    clients: Any = importlib.import_module("nbclient")
+    notebook = formats.read(NOTEBOOK, as_version=4)
+    assert not any(cell.get("outputs") for cell in notebook.cells), "outputs are not kept"
+    resources = {"metadata": {"path": str(directory / "docs")}}
+    clients.NotebookClient(notebook, timeout=SOON, resources=resources).execute()
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
+    pages = [output.data["text/html"] for output in outputs if "text/html" in output.get("data", {})]
+    assert sum("&lt;svg" in page for page in pages) == FIGURES, pages
+    print(f"{NOTEBOOK.name}: {len(notebook.cells)} cells, {FIGURES} figures")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]).resolve())
