@@ -55,6 +55,9 @@ def test_an_async_client(server: Server, library: Any, ours: Any) -> None:
         ) as client:
             assert (await client.post("/echo", content=chunks())).content == b"onetwo"
             assert len((await client.get("/bytes/300000")).content) == 300_000
+            async with client.stream("POST", "/echo", content=chunks()) as stream:
+                pieces = [piece async for piece in stream.aiter_bytes()]
+            assert b"".join(pieces) == b"onetwo"
 
     asyncio.run(run())
 

@@ -133,6 +133,37 @@ def test_several_paths() -> None:
     asyncio.run(run())
 
 
+def test_multipath_loads_all_paths() -> None:
+    """Without `multipath` the path that is not primary would never have anything under way."""
+    config = eyas.sctp.Config(multipath=True)
+
+    async def send(association: eyas.sctp.Association) -> None:
+        while True:
+            await association.send(bytes(50_000))
+
+    async def discard(association: eyas.sctp.Association) -> None:
+        async for _ in association:
+            pass
+
+    async def watch(association: eyas.sctp.Association) -> None:
+        loaded: set[str] = set()
+        while loaded != {"127.0.0.1", "127.0.0.2"}:
+            loaded |= {path.remote for path in association.paths if path.outstanding}
+            await asyncio.sleep(0)
+
+    async def run() -> None:
+        async with await listen(addresses=["127.0.0.2"], config=config) as listener:
+            here, there = await pair(listener, addresses=["127.0.0.1"], config=config)
+            work = [asyncio.ensure_future(send(here)), asyncio.ensure_future(discard(there))]
+            await asyncio.wait_for(watch(here), SOON)
+            for task in work:
+                task.cancel()
+            await asyncio.gather(*work, return_exceptions=True)
+            here.abort("enough")
+
+    asyncio.run(run())
+
+
 def test_notifications() -> None:
     async def run() -> None:
         async with await listen() as listener:
