@@ -26,6 +26,18 @@ class Page:
         self.complained = complained
 
 
+def headless(profile: pathlib.Path) -> list[str]:
+    """Chromium without a screen, and without anything of its own to fetch."""
+    binary = shutil.which("chromium")
+    if binary is None:
+        raise Skip("Chromium is not installed (Debian: chromium)")
+    return [
+        binary, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync",
+        "--disable-dev-shm-usage", f"--user-data-dir={profile}",
+    ]
+
+
 def chromium(
     url: str, host: str, address: str, spki: str, scratch: pathlib.Path, quic: bool, http2: bool = True,
 ) -> Page:
@@ -33,7 +45,7 @@ def chromium(
     HTTP/2."""
     log = scratch / "chromium-net.json"
     port = urllib.parse.urlsplit(url).port or 443
-    done = headless(scratch, [
+    done = load(scratch, [
         f"--host-resolver-rules=MAP {host} {address}, MAP * ~NOTFOUND",
         f"--ignore-certificate-errors-spki-list={spki}",
         f"--log-net-log={log}",
@@ -47,20 +59,14 @@ def chromium(
 
 def chromium_by_socks(url: str, proxy: str, scratch: pathlib.Path, inside: list[str]) -> subprocess.CompletedProcess:
     """Loads a page through a SOCKS5 proxy, which resolves all names, in the namespace of `inside`."""
-    return headless(scratch, [f"--proxy-server=socks5://{proxy}", "--proxy-bypass-list=<-loopback>",
-                              "--dump-dom", url], inside)
+    return load(scratch, [f"--proxy-server=socks5://{proxy}", "--proxy-bypass-list=<-loopback>",
+                          "--dump-dom", url], inside)
 
 
-def headless(scratch: pathlib.Path, words: list[str], inside: list[str] | None = None) -> subprocess.CompletedProcess:
-    """Runs Chromium without a window, and with nothing that it has not been given."""
-    binary = shutil.which("chromium")
-    if binary is None:
-        raise Skip("Chromium is not installed (Debian: chromium)")
-    command = [
-        *(inside or []), binary, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
-        "--disable-background-networking", "--disable-component-update", "--disable-sync",
-        "--disable-dev-shm-usage", f"--user-data-dir={scratch / 'chromium'}", *words,
-    ]
+def load(scratch: pathlib.Path, words: list[str], inside: list[str] | None = None) -> subprocess.CompletedProcess:
+    """Runs Chromium until it ends, with nothing that it has not been given."""
+    profile = scratch / "chromium"
+    command = [*(inside or []), *headless(profile), *words]
     try:
         return subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
@@ -69,7 +75,7 @@ def headless(scratch: pathlib.Path, words: list[str], inside: list[str] | None =
     except subprocess.TimeoutExpired as error:
         raise RuntimeError(f"Chromium did not end within {PAGE_WITHIN} s") from error
     finally:
-        shutil.rmtree(scratch / "chromium", ignore_errors=True)
+        shutil.rmtree(profile, ignore_errors=True)
 
 
 def sessions(log: pathlib.Path, host: str) -> set[str]:

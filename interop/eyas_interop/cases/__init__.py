@@ -1,9 +1,9 @@
 """The cases, in the order of running. A case is a function with the peer that it is about."""
 
 from . import (
-    application, browser, downloads, fetching, gateway, gateway_versions, names, planning, proxied, sctp_behaviour, sctp_functional,
-    sctp_lines, sctp_meters, sctp_pod, sctp_programs, sctp_service, sctp_signalling, sctp_sockets, sctp_trapped,
-    swallowed, tunnel, tunnel_interfaces, tunnel_lines, tunnel_programs, unreachable,
+    application, browser, data_channels, downloads, fetching, gateway, gateway_versions, names, planning, proxied,
+    sctp_behaviour, sctp_functional, sctp_lines, sctp_meters, sctp_pod, sctp_programs, sctp_service, sctp_signalling,
+    sctp_sockets, sctp_trapped, swallowed, tunnel, tunnel_interfaces, tunnel_lines, tunnel_programs, unreachable,
 )
 
 CASES = [
@@ -32,4 +32,5 @@ CASES = [
     *sctp_functional.CASES,
     *sctp_lines.CASES,
     *sctp_behaviour.CASES,
+    *data_channels.CASES,
 ]
