@@ -2,8 +2,9 @@
 
 from . import (
     application, browser, data_channels, downloads, fetching, gateway, gateway_versions, names, planning, proxied,
-    sctp_behaviour, sctp_functional, sctp_lines, sctp_meters, sctp_pod, sctp_programs, sctp_service, sctp_signalling,
-    sctp_sockets, sctp_trapped, swallowed, tunnel, tunnel_interfaces, tunnel_lines, tunnel_programs, unreachable,
+    sctp_behaviour, sctp_crosswise, sctp_functional, sctp_hosts, sctp_languages, sctp_lines, sctp_meters, sctp_pod,
+    sctp_programs, sctp_service, sctp_signalling, sctp_sockets, sctp_trapped, swallowed, tunnel, tunnel_interfaces,
+    tunnel_lines, tunnel_programs, unreachable,
 )
 
 CASES = [
@@ -28,8 +29,11 @@ CASES = [
     *sctp_programs.CASES,
     *sctp_signalling.CASES,
     *sctp_meters.CASES,
+    *sctp_languages.CASES,
     *sctp_trapped.CASES,
     *sctp_functional.CASES,
+    *sctp_hosts.CASES,
+    *sctp_crosswise.CASES,
     *sctp_lines.CASES,
     *sctp_behaviour.CASES,
     *data_channels.CASES,

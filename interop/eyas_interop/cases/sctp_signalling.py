@@ -46,7 +46,7 @@ Content-Length: 0
   <recv response="200"></recv>
 </scenario>
 """
-ASKED = 100
+ASKED = 500
 
 
 @about("kamailio")
