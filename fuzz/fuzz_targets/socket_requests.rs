@@ -25,7 +25,7 @@ mod reach;
 
 use reach::Reach;
 
-static REACH: Reach<12> = Reach::new([
+static REACH: Reach<13> = Reach::new([
     "a call that waited and was answered",
     "a call that was given up",
     "a connect that waited and is there",
@@ -34,6 +34,7 @@ static REACH: Reach<12> = Reach::new([
     "a key that is wrong",
     "a message on a one-to-many socket",
     "a message on a one-to-one socket",
+    "a message that opens an association",
     "a notification",
     "a socket that was accepted",
     "a socket that was peeled off",
@@ -342,6 +343,13 @@ impl World {
                 if !is_first {
                     REACH.hit("a call that waited and was answered");
                 }
+                self.check(&call, answer, is_first);
+            }
+            // Who waits for that is answered the same.
+            Outcome::Opens(answer, association) => {
+                assert_eq!(call.request.op, Op::Send);
+                self.calls.is_opening(self.now, call.request.socket, association);
+                REACH.hit("a message that opens an association");
                 self.check(&call, answer, is_first);
             }
             Outcome::Failed(errno) => {

@@ -137,8 +137,9 @@ pub struct Sent {
     pub length: usize,
     /// Its association.
     pub association: AssocId,
-    /// Whether the message opened the association: a call that blocks waits until
-    /// [`crate::Stack::connect_result`] says how that went, and returns `length` anyway.
+    /// Whether the message opened the association: a call that blocks waits for as long as
+    /// [`crate::Stack::is_opening`] says so, and returns `length` however that went. Who does not wait, and closes
+    /// the socket, closes it before anything was sent.
     pub connecting: bool,
 }
 

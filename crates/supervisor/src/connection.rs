@@ -9,6 +9,7 @@ use nix::libc;
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use tokio::io::{AsyncReadExt, Interest};
 use tokio::net::UnixStream;
+use tokio::sync::Notify;
 
 use crate::local::{Op, blocks};
 use crate::requests::{Refusal, Requests};
@@ -85,6 +86,7 @@ async fn attempt<S: Service>(
         let Some(retry) = &retry else {
             return Ok(match supervisor.attempt(call, true) {
                 Tried::Answered(reply) => *reply,
+                Tried::Opens(answer, _) => supervisor.opened(call, *answer),
                 Tried::Waits(errno) => Reply::errno(errno),
             });
         };
@@ -93,6 +95,13 @@ async fn attempt<S: Service>(
         notified.as_mut().enable();
         match supervisor.attempt(call, is_first) {
             Tried::Answered(reply) => return Ok(*reply),
+            Tried::Opens(answer, association) => {
+                if call.request.blocks == blocks::YES {
+                    let line = (&mut *stream, &mut *requests);
+                    until_open(supervisor, line, call, retry, association).await?;
+                }
+                return Ok(supervisor.opened(call, *answer));
+            }
             Tried::Waits(errno) if call.request.blocks == blocks::NO => {
                 return Ok(supervisor.give_up(call, errno));
             }
@@ -113,6 +122,28 @@ async fn attempt<S: Service>(
                 ended?;
                 return Ok(supervisor.give_up(call, libc::EINTR));
             }
+        }
+    }
+}
+
+/// Waits until an association is up or has failed, or the program does not want to wait any more: the
+/// message that opened it is taken either way.
+async fn until_open<S: Service>(
+    supervisor: &Arc<Supervisor<S>>,
+    (stream, requests): (&mut UnixStream, &mut Requests),
+    call: &Call,
+    retry: &Notify,
+    association: i32,
+) -> io::Result<()> {
+    loop {
+        let mut notified = pin!(retry.notified());
+        notified.as_mut().enable();
+        if !supervisor.is_opening(call, association) {
+            return Ok(());
+        }
+        tokio::select! {
+            () = notified => {}
+            ended = cancelled(stream, requests) => return ended,
         }
     }
 }

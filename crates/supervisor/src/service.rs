@@ -57,6 +57,9 @@ pub enum Outcome {
     Done(Answer),
     /// It failed with this errno.
     Failed(i32),
+    /// It is done, whatever comes of the association that it opened: one that blocks hears of it once
+    /// [`Service::is_opening`] says that this has gone one way or the other.
+    Opens(Answer, i32),
     /// It would wait: one that does not block fails with this errno. [`Notice::Retry`] says when it is
     /// worth while to ask again.
     Wait(i32),
@@ -91,6 +94,11 @@ pub trait Service: Send + 'static {
     /// association must not be.
     fn again(&mut self, call: &Call) -> Outcome {
         self.call(call)
+    }
+
+    /// Whether an association that a call on this socket opened is neither up nor has failed.
+    fn is_opening(&mut self, _socket: u64, _association: i32) -> bool {
+        false
     }
 
     /// A call that would wait is not wanted any more.

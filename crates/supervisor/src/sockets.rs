@@ -194,6 +194,10 @@ impl Service for Sockets {
         self.calls.make_again(self.now(), call)
     }
 
+    fn is_opening(&mut self, socket: u64, association: i32) -> bool {
+        self.calls.is_opening(self.now(), socket, association)
+    }
+
     fn given_up(&mut self, call: &Call) {
         self.calls.given_up(call);
     }

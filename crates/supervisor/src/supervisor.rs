@@ -55,6 +55,8 @@ impl Reply {
 /// What came of an attempt at a call.
 pub(crate) enum Tried {
     Answered(Box<Reply>),
+    /// That, but who blocks hears of it once this association is up or has failed.
+    Opens(Box<Answer>, i32),
     /// Nothing yet; a call that does not block gets this errno.
     Waits(i32),
 }
@@ -141,6 +143,10 @@ impl<S: Service> Supervisor<S> {
         if outcome == Outcome::Failed(libc::EADDRINUSE) && state.close_what_is_gone() {
             outcome = state.service.call(call);
         }
+        if let Outcome::Opens(answer, association) = outcome {
+            state.pass_on_notices();
+            return Tried::Opens(Box::new(answer), association);
+        }
         let reply = self.reply(&mut state, call, outcome);
         // Once there is a new end to show it.
         state.pass_on_notices();
@@ -158,7 +164,7 @@ impl<S: Service> Supervisor<S> {
         outcome: Outcome,
     ) -> Result<Reply, i32> {
         let answer = match outcome {
-            Outcome::Done(answer) => answer,
+            Outcome::Done(answer) | Outcome::Opens(answer, _) => answer,
             Outcome::Failed(errno) => return Ok(Reply::errno(errno)),
             Outcome::Wait(errno) => return Err(errno),
         };
@@ -175,6 +181,16 @@ impl<S: Service> Supervisor<S> {
                 Ok(Reply::errno(libc::ENFILE))
             }
         }
+    }
+
+    /// Whether an association that this call opened is on its way.
+    pub(crate) fn is_opening(&self, call: &Call, association: i32) -> bool {
+        self.with(|service| service.is_opening(call.request.socket, association))
+    }
+
+    /// What a call says that has opened an association.
+    pub(crate) fn opened(&self, call: &Call, answer: Answer) -> Reply {
+        self.lock().reply(call, reply_of(answer, None))
     }
 
     /// What a call that does not wait any more says.

@@ -75,6 +75,11 @@ fn connects_tell_how_they_went() {
 }
 
 #[test]
+fn a_message_that_opens_an_association_waits_for_it() {
+    run("opening");
+}
+
+#[test]
 fn a_socket_lives_until_its_last_descriptor_is_closed() {
     assert_eq!(run("copies"), [1, 2]);
 }

@@ -88,6 +88,16 @@ ON_TWO_HOSTS = [
         "ncat, refused", "ncat", SOCAT, "listening on", "ncat --sctp {server} 5999", said=("Connection refused",), status=1,
     ),
     MESSAGES,
+    Pair(
+        "sctp_test", "lksctp", "sctp_test -H {server} -P 5005 -l", "Receiving packets",
+        "sctp_test -H {client} -P 5006 -h {server} -p 5005 -s -x 2 -c 0", terminal=True,
+        heard=("20 x Data 1 bytes", *EVENTS),
+    ),
+    Pair(
+        "sctp_test -B, -C twice", "lksctp", "sctp_test -H {server} -B {server2} -P 5007 -l", "Receiving packets",
+        "sctp_test -H {client} -B {client2} -P 5008 -C {server} -C {server2} -p 5007 -s -x 2 -c 0", terminal=True,
+        heard=("20 x Data 1 bytes", *EVENTS),
+    ),
     *(
         Pair(
             f"sctp_darn {style}".strip(), "lksctp", f"sctp_darn {style} -H {{server}} -P 5009 -l", "listening",

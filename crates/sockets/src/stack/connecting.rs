@@ -170,6 +170,18 @@ impl Stack {
         }
     }
 
+    /// Whether an association that a message of this socket opened is still on its way
+    /// ([`crate::Sent::connecting`]). [`crate::Output::Retry`] says when to ask again.
+    pub fn is_opening(&mut self, now: Duration, socket: SocketId, association: AssocId) -> bool {
+        self.see(now);
+        let assoc = self.associations.get(&association);
+        let opens = assoc.is_some_and(|it| it.socket == Some(socket) && it.phase == Phase::Opening);
+        if let Some(found) = self.sockets.get_mut(&socket) {
+            found.awaited |= opens;
+        }
+        opens
+    }
+
     /// `listen`.
     ///
     /// # Errors

@@ -205,3 +205,29 @@ fn ipv4_peers_are_mapped_on_ipv6_sockets() {
     pair.set(1, server, option::SCTP_I_WANT_MAPPED_V4_ADDR, &[0; 4]).unwrap();
     assert_eq!(pair.hosts[1].stack.getpeername(server).unwrap().as_bytes().len(), 16);
 }
+
+#[test]
+fn who_opens_an_association_by_a_message_can_wait_for_it() {
+    let mut pair = Pair::new();
+    let server = pair.listener(MANY, 5000, 5);
+    let client = pair.socket(0, MANY);
+    let sent = pair.say_to(0, client, &format!("{SERVER}:5000"), b"first").unwrap();
+    assert!(sent.connecting);
+    assert!(pair.at(0, |stack, now| stack.is_opening(now, client, sent.association)));
+    pair.hosts[0].outputs.clear();
+    pair.second();
+    assert!(pair.hosts[0].outputs.contains(&Output::Retry(client)));
+    assert!(!pair.at(0, |stack, now| stack.is_opening(now, client, sent.association)));
+    // Once it is up, closing the socket loses nothing.
+    pair.at(0, |stack, now| stack.close(now, client));
+    pair.second();
+    assert_eq!(pair.hear(1, server, 100, 0).unwrap().data, "first");
+    // Nobody is there: the wait ends, too.
+    let client = pair.socket(0, MANY);
+    let sent = pair.say_to(0, client, &format!("{SERVER}:5001"), b"second").unwrap();
+    assert!(pair.at(0, |stack, now| stack.is_opening(now, client, sent.association)));
+    pair.hosts[0].outputs.clear();
+    pair.second();
+    assert!(pair.hosts[0].outputs.contains(&Output::Retry(client)));
+    assert!(!pair.at(0, |stack, now| stack.is_opening(now, client, sent.association)));
+}

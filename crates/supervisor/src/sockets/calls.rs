@@ -82,6 +82,11 @@ impl Calls {
         }
     }
 
+    /// Whether an association that a message opened is on its way.
+    pub fn is_opening(&mut self, now: Duration, socket: u64, association: i32) -> bool {
+        self.stack.is_opening(now, SocketId(socket), AssocId(association))
+    }
+
     /// A call that waited does not any more.
     pub fn given_up(&mut self, call: &Call) {
         if opens(call) {
@@ -121,8 +126,13 @@ impl Calls {
             flags: call.request.a,
         };
         match self.stack.send(now, socket, outgoing) {
-            // One that opens an association does not wait for it: how that went is told otherwise.
-            Ok(sent) => Outcome::Done(number(i32::try_from(sent.length).unwrap_or(i32::MAX))),
+            Ok(sent) => {
+                let answer = number(i32::try_from(sent.length).unwrap_or(i32::MAX));
+                match sent.connecting {
+                    true => Outcome::Opens(answer, sent.association.0),
+                    false => Outcome::Done(answer),
+                }
+            }
             Err(error) => outcome(Err(error)),
         }
     }

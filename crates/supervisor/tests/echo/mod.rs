@@ -15,12 +15,19 @@ pub(crate) const STATUS: &[u8] = b"echo";
 /// A message that ends what a socket receives.
 pub(crate) const END: &[u8] = b"end";
 
+/// A message that opens an association, which is there when it is asked for the second time.
+pub(crate) const OPENS: &[u8] = b"opens";
+/// One whose association never comes to be.
+pub(crate) const OPENS_NOTHING: &[u8] = b"opens nothing";
+
 #[derive(Debug, Default)]
 pub(crate) struct Echo {
     sockets: BTreeMap<u64, VecDeque<Bytes>>,
     made: u64,
     ended: Vec<u64>,
     notices: VecDeque<Notice>,
+    /// How often it is asked yet before an association is there.
+    opening: usize,
     pub(crate) closed: Vec<u64>,
 }
 
@@ -51,7 +58,12 @@ impl Echo {
             queue.push_back(call.data.clone());
         }
         self.ready(socket);
-        done(call.data.len() as i32)
+        self.opening = match &call.data[..] {
+            OPENS => 1,
+            OPENS_NOTHING => usize::MAX,
+            _ => return done(call.data.len() as i32),
+        };
+        Outcome::Opens(Answer { result: call.data.len() as i32, ..Answer::default() }, 7)
     }
 
     fn receive(&mut self, socket: u64, room: usize) -> Outcome {
@@ -120,6 +132,14 @@ impl Service for Echo {
             Op::Connect => Outcome::Failed(libc::ECONNREFUSED),
             _ => self.call(call),
         }
+    }
+
+    fn is_opening(&mut self, socket: u64, association: i32) -> bool {
+        assert_eq!(association, 7);
+        let is_opening = self.opening > 0;
+        self.opening = self.opening.saturating_sub(1);
+        self.notices.extend((is_opening && self.opening == 0).then_some(Notice::Retry(socket)));
+        is_opening
     }
 
     fn close(&mut self, socket: u64) -> Closing {

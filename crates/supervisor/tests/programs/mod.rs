@@ -12,13 +12,14 @@ const SCTP: c_int = 132;
 /// Says which of the programs this process is.
 pub(crate) const PROGRAM: &str = "EYAS_TEST_PROGRAM";
 
-const PROGRAMS: [(&str, fn()); 14] = [
+const PROGRAMS: [(&str, fn()); 15] = [
     ("message", message),
     ("readiness", readiness),
     ("waiting", waiting),
     ("limits", limits),
     ("interrupted", interrupted),
     ("connecting", connecting),
+    ("opening", opening),
     ("copies", copies),
     ("children", children),
     ("closing", closing),
@@ -260,6 +261,23 @@ fn connecting() {
     assert_eq!(send(guest, b"x", 0), 1);
     // SAFETY: no memory is passed.
     assert_eq!(errno(unsafe { libc::listen(guest, 1) }), libc::EOPNOTSUPP);
+}
+
+/// A message that opens an association is sent however long that takes, and whatever ends the wait.
+fn opening() {
+    let fd = socket();
+    assert_eq!(send(fd, echo::OPENS, 0), 5);
+    assert_eq!(send(fd, echo::OPENS_NOTHING, libc::MSG_DONTWAIT), 13);
+    let limit = libc::timeval { tv_sec: 0, tv_usec: 20_000 };
+    // SAFETY: the time is live and has this length.
+    let set = unsafe {
+        libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_SNDTIMEO, (&raw const limit).cast(), 16)
+    };
+    assert_eq!(set, 0);
+    assert_eq!(send(fd, echo::OPENS_NOTHING, 0), 13);
+    for message in [echo::OPENS, echo::OPENS_NOTHING, echo::OPENS_NOTHING] {
+        assert_eq!(receive(fd, 20, 0).unwrap(), message);
+    }
 }
 
 fn copies() {
