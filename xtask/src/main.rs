@@ -9,6 +9,7 @@
 //! | `capi` | the library for C: built, installed, and its examples run |
 //! | `python` | the package for Python: its wheel, and its tests |
 //! | `differential` | what races decide here and in another revision |
+//! | `sockets` | random calls on SCTP sockets, for as long as one has time |
 //! | `run` | starting programs and reading what they say |
 
 mod api;
@@ -18,6 +19,7 @@ mod ci;
 mod differential;
 mod python;
 mod run;
+mod sockets;
 mod tidy;
 
 use std::process::ExitCode;
@@ -50,6 +52,9 @@ cargo xtask COMMAND
                         tests; with --build the wheel alone
   differential --base REVISION [--worlds N] [--from N]
                         what races in random worlds decide, here and in another revision
+  sockets [--minutes N] [--fuzz N]
+                        random calls on SCTP sockets beside models of the kernel, 30 minutes of them, and
+                        10 of what programs may say to who serves the sockets, with new seeds
 ";
 
 fn main() -> ExitCode {
@@ -63,6 +68,7 @@ fn main() -> ExitCode {
         ["capi", options @ ..] => capi::main(options),
         ["python", options @ ..] => python::main(options),
         ["differential", options @ ..] => differential::main(options),
+        ["sockets", options @ ..] => sockets::main(options),
         ["help" | "--help" | "-h"] => {
             print!("{USAGE}");
             Ok(())
