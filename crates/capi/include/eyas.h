@@ -299,6 +299,13 @@ eyas_code eyas_target_add_alpn(eyas_target *target,
                                const char *protocol,
                                eyas_error **error);
 
+// Asks for the HTTPS records of the host (RFC 9460), as browsers do, and goes where they lead: to other names,
+// ports and addresses, and only over transports for which they offer a protocol of ours. What is spoken then is
+// HTTP over TLS, by the program: the protocols of eyas_target_add_alpn, or http/1.1 if there are none. Over QUIC
+// that is "h3", which wants more than the one stream of bytes that a connection is here.
+eyas_code eyas_target_ask_https_records(eyas_target *target,
+                                        eyas_error **error);
+
 // Whom the peer's certificate has to name, if that is not the host.
 eyas_code eyas_target_set_certificate_host(eyas_target *target,
                                            const char *host,

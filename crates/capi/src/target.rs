@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use eyas::{
     Host, Preconnection, Security, Target as Wanted, Transport,
-    race::{candidate::Family, policy::Policy, target::Service},
+    race::{candidate::Family, policy::Policy},
 };
 
 use crate::{
@@ -15,6 +15,9 @@ use crate::{
     pointer::{Out, Text, give, handle},
 };
 
+/// The version of HTTP that is spoken on a stream of bytes alone.
+const HTTP_1: &str = "http/1.1";
+
 /// Whom to reach, and how. One thread at a time; races keep copies of it.
 pub struct Target {
     host: Host,
@@ -22,6 +25,7 @@ pub struct Target {
     policy: Policy,
     security: Security,
     alpn: Vec<String>,
+    asks_https_records: bool,
     certificate_host: Option<Host>,
     sctp_udp_port: Option<u16>,
 }
@@ -29,11 +33,7 @@ pub struct Target {
 impl Target {
     pub(crate) fn preconnection(&self, endpoint: &Endpoint) -> Result<Preconnection, Failure> {
         let policy = self.policy.clone().validated().map_err(Failure::invalid)?;
-        let transports = policy.transports.clone();
-        let mut target = Wanted::plain(self.host.clone(), self.port, transports, self.security);
-        if let Service::Plain { alpn, .. } = &mut target.service {
-            alpn.clone_from(&self.alpn);
-        }
+        let target = self.wanted(policy.transports.clone());
         let mut preconnection = endpoint.inner()?.preconnection(target).policy(policy);
         if let Some(host) = &self.certificate_host {
             preconnection = preconnection.certificate_for(host.clone());
@@ -42,6 +42,15 @@ impl Target {
             preconnection = preconnection.sctp_encapsulation_port(port);
         }
         Ok(preconnection)
+    }
+
+    fn wanted(&self, transports: Vec<Transport>) -> Wanted {
+        let (host, port, alpn) = (self.host.clone(), self.port, self.alpn.clone());
+        if !self.asks_https_records {
+            return Wanted::plain(host, port, transports, self.security).with_alpn(alpn);
+        }
+        let alpn = if alpn.is_empty() { vec![HTTP_1.to_owned()] } else { alpn };
+        Wanted { security: self.security, ..Wanted::https(host, port).with_alpn(alpn) }
     }
 }
 
@@ -80,6 +89,7 @@ pub extern "C" fn eyas_target_new(
             policy: Policy::default(),
             security: Security::Tls,
             alpn: Vec::new(),
+            asks_https_records: false,
             certificate_host: None,
             sctp_udp_port: None,
         };
@@ -179,6 +189,21 @@ pub(crate) fn alpn(protocol: Text<'_>) -> Result<String, Failure> {
             Err(Failure::invalid(format_args!("a protocol has 1 to 255 octets, not {length}")))
         }
     }
+}
+
+/// Asks for the HTTPS records of the host (RFC 9460), as browsers do, and goes where they lead: to other names,
+/// ports and addresses, and only over transports for which they offer a protocol of ours. What is spoken then is
+/// HTTP over TLS, by the program: the protocols of eyas_target_add_alpn, or http/1.1 if there are none. Over QUIC
+/// that is "h3", which wants more than the one stream of bytes that a connection is here.
+#[unsafe(no_mangle)]
+pub extern "C" fn eyas_target_ask_https_records(
+    target: Option<&mut Target>,
+    error: Out<'_, *mut Failure>,
+) -> Code {
+    done(error, || {
+        handle(target, "target")?.asks_https_records = true;
+        Ok(())
+    })
 }
 
 /// Whom the peer's certificate has to name, if that is not the host.

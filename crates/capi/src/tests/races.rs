@@ -1,7 +1,7 @@
 //! Races, plans and what is remembered of them.
 
 use std::{
-    ffi::CStr,
+    ffi::{CStr, CString},
     mem::MaybeUninit,
     net::{TcpListener, UdpSocket},
     ptr, thread,
@@ -15,7 +15,8 @@ use super::{
 };
 use crate::{
     code::{EYAS_CANCELLED, EYAS_CONNECT, EYAS_END, EYAS_MISUSE},
-    endpoint::eyas_endpoint_free,
+    endpoint::{eyas_endpoint_free, eyas_endpoint_new},
+    endpoint_options::{eyas_endpoint_options_new, eyas_endpoint_options_set_dns_server},
     error::{eyas_error_code, eyas_error_race_json},
     memory::{
         eyas_memory_clear, eyas_memory_forget, eyas_memory_json, eyas_memory_warnings_json,
@@ -26,7 +27,7 @@ use crate::{
         Race, eyas_connect, eyas_race_better, eyas_race_cancel, eyas_race_finish, eyas_race_json,
         eyas_race_start,
     },
-    target::eyas_target_set_security,
+    target::{Target, eyas_target_ask_https_records, eyas_target_new, eyas_target_set_security},
 };
 
 /// A port that nobody listens at.
@@ -112,6 +113,54 @@ fn a_plan_has_reasons_and_connects_to_nobody() {
     let transports: Vec<_> = entries.iter().filter_map(|one| one["transport"].as_str()).collect();
     assert_eq!(transports, ["sctp-udp", "tcp"]);
     assert!(entries.iter().all(|one| one["reasons"].as_array().is_some_and(|all| !all.is_empty())));
+}
+
+/// Answers questions: `HTTPS 1 . port=8443 ipv4hint=192.0.2.7`, and nothing of any other type.
+fn dns(socket: &UdpSocket) {
+    let mut question = [0; 512];
+    while let Ok((length, from)) = socket.recv_from(&mut question) {
+        // Behind the name: its type, 65 for HTTPS, and its class. What follows that is an option (EDNS).
+        let end = 12 + question[12..].iter().position(|byte| *byte == 0).expect("a name") + 5;
+        let is_https = question[end - 4..end - 2] == [0, 65];
+        let mut answer = question[..end.min(length)].to_vec();
+        answer[2..12].copy_from_slice(&[0x81, 0x80, 0, 1, 0, u8::from(is_https), 0, 0, 0, 0]);
+        if is_https {
+            let parameters = [0, 3, 0, 2, 0x20, 0xfb, 0, 4, 0, 4, 192, 0, 2, 7];
+            answer.extend([0xc0, 12, 0, 65, 0, 1, 0, 0, 0, 60, 0, 17, 0, 1, 0]);
+            answer.extend(parameters);
+        }
+        socket.send_to(&answer, from).expect("sent");
+    }
+}
+
+#[test]
+fn https_records_lead_elsewhere_where_they_are_asked_for() {
+    let server = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let address = CString::new(server.local_addr().expect("an address").to_string());
+    thread::spawn(move || dns(&server));
+    let mut options =
+        made(|place, error| eyas_endpoint_options_new(place, error)).expect("options");
+    let address = address.expect("a text");
+    done(|error| {
+        eyas_endpoint_options_set_dns_server(Some(&mut options), address.as_c_str().into(), error)
+    })
+    .expect("set");
+    let endpoint =
+        made(|place, error| eyas_endpoint_new(Some(&options), place, error)).expect("an endpoint");
+    let host = c"service.example";
+    let mut target =
+        made(|place, error| eyas_target_new(host.into(), 443, place, error)).expect("a target");
+    let plan = |target: &Target| {
+        json(told(|text, error| {
+            eyas_plan_json(Some(&endpoint), Some(target), PATIENCE, text, error)
+        }))
+    };
+    assert_eq!(plan(&target)["entries"].as_array().map_or(0, Vec::len), 0);
+    done(|error| eyas_target_ask_https_records(Some(&mut target), error)).expect("set");
+    let entries = plan(&target)["entries"].clone();
+    let told = |one: &Value| (one["transport"].to_string(), one["address"].to_string());
+    let told: Vec<_> = entries.as_array().expect("entries").iter().map(told).collect();
+    assert_eq!(told, [("\"tcp\"".into(), "\"192.0.2.7:8443\"".into())]);
 }
 
 #[test]
