@@ -1,4 +1,4 @@
-//! Tasks that belong to somebody.
+//! Tasks that are aborted when their owner is dropped.
 
 use tokio::task::JoinHandle;
 

@@ -1,4 +1,4 @@
-//! Which transports this build can speak.
+//! The transports that this build supports.
 
 use eyas_race::candidate::Transport;
 

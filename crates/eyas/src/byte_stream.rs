@@ -1,4 +1,4 @@
-//! A stream of bytes, whatever carries it.
+//! A stream of bytes over any transport.
 
 use std::io;
 use std::pin::Pin;
@@ -17,8 +17,9 @@ use crate::quic_stream::QuicStream;
 #[cfg(feature = "sctp")]
 use crate::sctp::{SctpStream, secured::Secured};
 
-/// An ordered, reliable stream of bytes both ways: TCP, MPTCP, one pair of SCTP streams, TLS over
-/// these, or one bidirectional QUIC stream. The first byte that the peer sends is told to the memory.
+/// An ordered, reliable, bidirectional byte stream: TCP, MPTCP, a pair of SCTP streams, TLS over
+/// any of these, or one bidirectional QUIC stream. The first byte received from the peer is
+/// reported to the memory.
 pub struct ByteStream {
     transport: ByteTransport,
     info: Arc<ConnectionInfo>,
@@ -105,7 +106,7 @@ impl ByteStream {
         }
     }
 
-    /// What the connection below is.
+    /// Returns the details of the underlying connection.
     pub fn info(&self) -> &ConnectionInfo {
         &self.info
     }
@@ -114,7 +115,7 @@ impl ByteStream {
         &self.info
     }
 
-    /// A handle to tell the memory what became of the connection.
+    /// Returns a handle for reporting to the memory how the connection fared.
     pub fn feedback(&self) -> &Feedback {
         &self.feedback
     }

@@ -1,4 +1,4 @@
-//! The race's time: since the UNIX epoch, yet never going back.
+//! The race's clock: time since the UNIX epoch, but monotonic.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Why no connection could be made.
+//! The error of a race that ended without a connection.
 
 use std::fmt;
 
@@ -14,9 +14,10 @@ use crate::security::CertificateFault;
 /// Candidates named in a message; the trace has them all.
 const MAX_NAMED: usize = 8;
 
-/// Why no connection could be made: what was tried, what became of it, and what to do next.
+/// No connection could be made: what was tried, how each candidate failed, and what to do next.
 ///
-/// Its `Debug` is its `Display`, so that a `main` that returns it prints a line that can be read.
+/// `Debug` prints the same text as `Display`, so that a `main` which returns this error prints one
+/// readable line.
 #[derive(Clone)]
 pub struct ConnectError {
     failure: RaceFailure,
@@ -28,22 +29,23 @@ impl ConnectError {
         Self { failure, trace: Box::new(trace) }
     }
 
-    /// Whom the caller wanted to reach.
+    /// Returns the target that the caller wanted to reach.
     pub fn target(&self) -> &Target {
         &self.trace.header.setup.target
     }
 
-    /// What the race found.
+    /// Returns the result of the race.
     pub fn failure(&self) -> &RaceFailure {
         &self.failure
     }
 
-    /// How the race ran.
+    /// Returns the trace of the race.
     pub fn trace(&self) -> &Trace {
         &self.trace
     }
 
-    /// How every candidate that was tried failed, in the order of starting.
+    /// Returns every candidate that was tried and how it failed, in the order in which they were
+    /// started.
     pub fn attempts(&self) -> Vec<(&Candidate, Option<&Failure>)> {
         match &self.failure {
             RaceFailure::AllFailed(tried) => {
@@ -56,8 +58,8 @@ impl ConnectError {
         }
     }
 
-    /// What was wrong with the server's certificate, if that is why there is no connection: the
-    /// failure of the candidate that was told so first.
+    /// Returns what was wrong with the server's certificate, if that is why there is no connection.
+    /// If several candidates failed this way, the first failure is returned.
     pub fn certificate(&self) -> Option<(CertificateFault, &Failure)> {
         let failures = self.attempts().into_iter().filter_map(|(_, failure)| failure);
         let mut faults =
@@ -65,8 +67,8 @@ impl ConnectError {
         faults.next()
     }
 
-    /// The cause that tells most: what the peer itself said (its certificate, its TLS, its
-    /// protocol) before what the network did, and a refusal before silence.
+    /// Returns the most informative cause: one reported by the peer itself (certificate, TLS,
+    /// protocol) takes precedence over one from the network, and a refusal over silence.
     pub fn cause(&self) -> Option<Cause> {
         let causes = self
             .attempts()

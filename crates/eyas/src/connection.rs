@@ -1,4 +1,4 @@
-//! A connection over whichever transport won.
+//! A connection over the transport that won the race.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ pub use crate::feedback::Feedback;
 #[cfg(feature = "sctp")]
 use crate::sctp::SctpStreams;
 
-/// A connection over whichever transport won.
+/// A connection over the transport that won the race.
 ///
-/// It is one stream of bytes to who wants that: reading and writing work at once (over QUIC on
-/// one bidirectional stream, opened by the client with the first byte it sends, and awaited by
-/// the server; over SCTP on stream 0). [`quic`](Self::quic) gives who speaks QUIC the whole
-/// connection, [`sctp`](Self::sctp) who speaks SCTP.
+/// A connection can be read and written as a single byte stream right away. Over QUIC this is one
+/// bidirectional stream, which the client opens with its first byte and the server waits for; over
+/// SCTP it is stream 0. Use [`quic`](Self::quic) or [`sctp`](Self::sctp) to speak QUIC or SCTP
+/// yourself.
 pub struct Connection {
     stream: ByteStream,
 }
@@ -36,17 +36,17 @@ impl Connection {
         Self { stream: ByteStream::new(transport, Arc::new(info), feedback, said) }
     }
 
-    /// What the connection is, where it runs, and why it was chosen.
+    /// Returns what the connection is, its addresses, and why it was chosen.
     pub fn info(&self) -> &ConnectionInfo {
         self.stream.info()
     }
 
-    /// As [`info`](Self::info), for who keeps it longer than the connection itself.
+    /// Like [`info`](Self::info), for callers that keep it longer than the connection.
     pub fn shared_info(&self) -> Arc<ConnectionInfo> {
         Arc::clone(self.stream.shared_info())
     }
 
-    /// The QUIC connection, if this is one. It can be cloned and outlives `self`.
+    /// Returns the QUIC connection, if this is one. It can be cloned and outlives `self`.
     #[cfg(feature = "quic")]
     pub fn quic(&self) -> Option<&quinn::Connection> {
         match self.stream.transport() {
@@ -55,15 +55,16 @@ impl Connection {
         }
     }
 
-    /// The socket of a TCP or MPTCP connection, below TLS where it has that. It is for what the kernel says
-    /// of it and for its options: who reads or writes it breaks the connection.
+    /// Returns the socket of a TCP or MPTCP connection, below any TLS. Use it for socket options
+    /// and for what the kernel knows of the connection; reading from it or writing to it breaks the
+    /// connection.
     pub fn tcp(&self) -> Option<&tokio::net::TcpStream> {
         self.stream.tcp()
     }
 
-    /// The SCTP association, if this is one that eyas carries itself. Stream 0 is the connection's
-    /// own. Where the connection has TLS, messages sent here have none;
-    /// [`sctp_stream`](Self::sctp_stream) has.
+    /// Returns the SCTP association, if this is one and eyas's own SCTP stack carries it. Stream 0
+    /// belongs to the connection. Messages sent on the association are not encrypted even if the
+    /// connection uses TLS; streams from [`sctp_stream`](Self::sctp_stream) are.
     #[cfg(feature = "sctp")]
     pub fn sctp(&self) -> Option<&crate::sctp::SctpAssociation> {
         match self.stream.transport() {
@@ -73,11 +74,11 @@ impl Connection {
         }
     }
 
-    /// The connection as an association without security, all of whose streams carry messages, also
-    /// stream 0.
+    /// Converts an unencrypted connection into an SCTP association, all of whose streams carry
+    /// messages, including stream 0.
     ///
     /// # Errors
-    /// Gives the connection back if it is not one, or has TLS.
+    /// Returns the connection if it is not an SCTP association, or if it uses TLS.
     #[cfg(feature = "sctp")]
     pub fn into_sctp(self) -> Result<crate::sctp::SctpAssociation, Self> {
         match self.stream.into_sctp() {
@@ -86,22 +87,23 @@ impl Connection {
         }
     }
 
-    /// The socket of a TCP or MPTCP connection without security. The memory then hears no more of what
-    /// becomes of it.
+    /// Converts an unencrypted TCP or MPTCP connection into its socket. The memory no longer learns
+    /// how the connection fares.
     ///
     /// # Errors
-    /// Gives the connection back if it is none, has TLS, or has heard of its peer already
+    /// Returns the connection if it is not TCP or MPTCP, if it uses TLS, or if bytes from the peer
+    /// have been read already
     /// ([`Preconnection::until_spoken`](crate::Preconnection::until_spoken)).
     pub fn into_tcp(self) -> Result<tokio::net::TcpStream, Self> {
         self.stream.into_tcp().map_err(|stream| Self { stream })
     }
 
-    /// Another pair of SCTP streams as one stream of bytes: [`SctpStreams::stream`] of
-    /// [`sctp_streams`](Self::sctp_streams). `None` if this is no SCTP association that eyas carries
-    /// itself.
+    /// Opens another pair of SCTP streams as one byte stream: [`SctpStreams::stream`] of
+    /// [`sctp_streams`](Self::sctp_streams). Returns `None` if this is not an SCTP association
+    /// carried by eyas's own stack.
     ///
     /// # Errors
-    /// As there.
+    /// The same as for [`SctpStreams::stream`].
     #[cfg(feature = "sctp")]
     pub async fn sctp_stream(
         &self,
@@ -110,8 +112,8 @@ impl Connection {
         Some(self.sctp_streams()?.stream(stream).await)
     }
 
-    /// What makes streams of bytes of the further streams of an SCTP association, and outlives `self`.
-    /// `None` if this is no association that eyas carries itself.
+    /// Returns a factory of byte streams over the further streams of an SCTP association; it
+    /// outlives `self`. `None` if this is not an association carried by eyas's own stack.
     #[cfg(feature = "sctp")]
     pub fn sctp_streams(&self) -> Option<SctpStreams> {
         let role = match self.stream.transport() {
@@ -123,10 +125,11 @@ impl Connection {
         Some(SctpStreams { association, role, info, feedback })
     }
 
-    /// The connection as one stream of bytes; over QUIC one bidirectional stream of it.
+    /// Converts the connection into one byte stream; over QUIC, into one of its bidirectional
+    /// streams.
     ///
     /// # Errors
-    /// Gives the connection back if it is a QUIC connection that is closed already.
+    /// Returns the connection if it is a QUIC connection that is already closed.
     pub fn into_stream(self) -> Result<ByteStream, Self> {
         #[cfg(feature = "quic")]
         if self.quic().is_some_and(|quic| quic.close_reason().is_some()) {
@@ -135,23 +138,25 @@ impl Connection {
         Ok(self.stream)
     }
 
-    /// Splits into a half to read from and a half to write to.
+    /// Splits the connection into a read half and a write half.
     pub fn split(self) -> (ReadHalf<ByteStream>, WriteHalf<ByteStream>) {
         tokio::io::split(self.stream)
     }
 
-    /// A handle to tell the memory what became of the connection; it can outlive `self`.
+    /// Returns a handle for reporting to the memory how the connection fared; it can outlive
+    /// `self`.
     pub fn feedback(&self) -> Feedback {
         self.stream.feedback().clone()
     }
 
-    /// Tells the memory that the peer's application answered. Reading the connection or its
-    /// stream does this by itself; who reads [`quic`](Self::quic) has to say it.
+    /// Reports to the memory that the peer's application has answered. Reading from the connection
+    /// or its stream does this automatically; callers that read from [`quic`](Self::quic) must call
+    /// it themselves.
     pub fn first_byte_seen(&self) {
         self.stream.feedback().first_byte_seen();
     }
 
-    /// Tells the memory that the connection, though once up, turned out not to work.
+    /// Reports to the memory that the connection was established but turned out not to work.
     pub fn broke(&self, failure: eyas_race::evidence::Failure) {
         self.stream.feedback().broke(failure);
     }

@@ -1,4 +1,4 @@
-//! What there is to say about a connection.
+//! Details of a connection.
 
 mod json;
 
@@ -11,37 +11,38 @@ use rustls_pki_types::CertificateDer;
 
 pub use self::json::ConnectionInfoJson;
 
-/// What a connection is, where it runs, and why it was chosen.
+/// What a connection is, its addresses, and why it was chosen.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ConnectionInfo {
-    /// The transport on the wire; an MPTCP attempt that fell back says `tcp`.
+    /// The transport on the wire; an MPTCP attempt that fell back to TCP has `tcp`.
     pub transport: Transport,
-    /// Whether MPTCP was asked for and the peer or the path gave plain TCP.
+    /// Whether MPTCP was requested but the peer or the path only supported TCP.
     pub fell_back: bool,
-    /// What protects it.
+    /// The security layer.
     pub security: Security,
     /// The version of the security protocol, such as `TLSv1.3`; `None` without security.
     pub protocol: Option<&'static str>,
-    /// The cipher suite agreed on, such as `TLS13_AES_128_GCM_SHA256`.
+    /// The negotiated cipher suite, such as `TLS13_AES_128_GCM_SHA256`.
     pub cipher_suite: Option<String>,
-    /// The local address; the IP address is unspecified where the transport does not tell.
+    /// The local address; its IP address is unspecified if the transport does not report it.
     pub local: Option<SocketAddr>,
     /// The peer's address.
     pub remote: SocketAddr,
-    /// The application protocol agreed on.
+    /// The negotiated application protocol.
     pub alpn: Option<Alpn>,
-    /// When what was reached.
+    /// When each stage of the connection was reached.
     pub timings: Timings,
-    /// The round trip time of the handshake, if it was measured.
+    /// The round-trip time of the handshake, if it was measured.
     pub rtt: Option<Duration>,
-    /// Whether the memory led here.
+    /// Whether the memory determined this choice.
     pub from_memory: bool,
-    /// Why this candidate stood where it stood, and what to know about it, for people.
+    /// Why this candidate was ranked where it was, and anything else worth knowing about it, as
+    /// text for people.
     pub reasons: Vec<String>,
-    /// The candidates that had failed before this one won, and how.
+    /// The candidates that failed before this one won, and how.
     pub failed: Vec<(Candidate, Failure)>,
-    /// The certificate chain that the peer showed, its own first.
+    /// The certificate chain presented by the peer, end-entity certificate first.
     pub peer_certificates: Vec<CertificateDer<'static>>,
 }
 
@@ -77,24 +78,24 @@ impl ConnectionInfo {
     }
 }
 
-/// When what was reached, each counted from the moment the caller asked for the connection; on a
-/// listener from the moment the peer was accepted.
+/// When each stage was reached, measured from the moment when the caller asked for the connection;
+/// on a listener, from the moment when the peer was accepted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Timings {
-    /// DNS had given the first address.
+    /// DNS returned the first address.
     pub dns: Option<Duration>,
-    /// The winning attempt was started.
+    /// The winning attempt started.
     pub started: Duration,
     /// The peer answered.
     pub answered: Option<Duration>,
-    /// The transport was up.
+    /// The transport was established.
     pub transport: Option<Duration>,
-    /// The security layer was up.
+    /// The security layer was established.
     pub security: Option<Duration>,
-    /// The opening had gone out, in a race that was [won by who answers
-    /// it](crate::Preconnection::until_spoken). Without it the caller has to say it.
+    /// The opening was sent, in a race that is [won by the first peer to answer
+    /// it](crate::Preconnection::until_spoken). If `None`, the caller must send it.
     pub opened: Option<Duration>,
-    /// The peer's application had spoken, in such a race.
+    /// The peer's application sent its first byte, in such a race.
     pub spoke: Option<Duration>,
 }

@@ -1,4 +1,4 @@
-//! What all attempts of an endpoint share: the TLS configurations and the UDP sockets.
+//! What all attempts of an endpoint share: TLS configurations and UDP sockets.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,8 +1,8 @@
-//! A socket for datagrams that also hears what becomes of them (`icmp`), for the runtime.
+//! A datagram socket that also reports ICMP errors (`icmp`), for the runtime.
 //!
-//! To the runtime an error that is reported together with room to write means that the writing half is
-//! closed, and that for good: who waits for room would be told at once that there is some, each time,
-//! and spin. So room is waited for on a registration of its own, made new each time.
+//! If an error is reported together with writability, tokio takes the write half for closed,
+//! permanently: a task that waits for writability would be woken every time and spin. So
+//! writability is awaited on a separate registration, created anew each time.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};

@@ -1,4 +1,4 @@
-//! Carries out what the race decides: one loop, one exhaustive match.
+//! Carries out the decisions of a race: one loop around one exhaustive match.
 
 use std::collections::BTreeMap;
 use std::pin::pin;

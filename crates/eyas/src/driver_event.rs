@@ -1,4 +1,4 @@
-//! What the driver of a race waits for.
+//! The events that the driver of a race waits for.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What all connections of a program share.
+//! The state shared by all connections of a program.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -33,9 +33,9 @@ mod secure;
 pub use early::Early;
 pub use network_changes::NetworkChanges;
 
-/// What all connections of a program share: security parameters, resolver, memory, and one UDP
-/// socket per address family for all of QUIC. Cheap to clone; the last clone or connection that
-/// is dropped closes the sockets.
+/// The state shared by all connections of a program: security parameters, resolver, memory, and one
+/// UDP socket per address family for QUIC. Cheap to clone; the sockets are closed when the last
+/// clone or connection is dropped.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     shared: Arc<Shared>,
@@ -57,7 +57,7 @@ struct Shared {
 /// Ports to connect to, by the host and port that are asked for.
 type Forwards = BTreeMap<(Host, u16), u16>;
 
-/// Settles what an [`Endpoint`] is made of.
+/// Builds an [`Endpoint`].
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct EndpointBuilder {
@@ -99,86 +99,88 @@ impl Default for EndpointBuilder {
 }
 
 impl EndpointBuilder {
-    /// Whom to trust; [`SecurityParameters::platform`] unless said.
+    /// Sets the security parameters. The default is [`SecurityParameters::platform`].
     pub fn security(mut self, security: SecurityParameters) -> Self {
         self.security = security;
         self
     }
 
-    /// Whom to ask for names; [`Resolver::system`] unless said.
+    /// Sets the resolver. The default is [`Resolver::system`].
     pub fn resolver(mut self, resolver: Resolver) -> Self {
         self.resolver = resolver;
         self
     }
 
-    /// Where to keep what races learn; in this process unless said.
+    /// Sets where races store what they learn. The default is in memory, for this process only.
     pub fn memory(mut self, memory: MemoryStore) -> Self {
         self.memory = memory;
         self
     }
 
-    /// How many attempts all races together may have in flight: 256 unless said, at least 1.
+    /// Sets the maximum number of attempts in flight over all races. The default is 256, the
+    /// minimum 1.
     pub fn max_attempts_in_flight(mut self, attempts: usize) -> Self {
         self.max_attempts_in_flight = attempts;
         self
     }
 
-    /// Speaks MPTCP where a policy asks for TCP: it falls back by itself where the peer or the
-    /// path has none, at the cost of an option in the first packet. Off unless asked.
+    /// Uses MPTCP where a policy asks for TCP. It falls back to TCP by itself if the peer or the
+    /// path does not support it, at the cost of an option in the first packet. Off by default.
     pub fn mptcp(mut self, mptcp: bool) -> Self {
         self.mptcp = mptcp;
         self
     }
 
-    /// TCP Fast Open (RFC 7413) where nothing races: in a race it would win before the peer has
-    /// answered. Off unless asked, for some paths swallow it.
+    /// Uses TCP Fast Open (RFC 7413) where there is no race; in a race it would win before the peer
+    /// has answered. Off by default, because some paths drop such packets.
     pub fn fast_open(mut self, fast_open: bool) -> Self {
         self.fast_open = fast_open;
         self
     }
 
-    /// The addresses of this host that connections leave from; the routing's choice unless said, and
-    /// for the address family that none is of. Connections over TCP and MPTCP take them in turn, so
-    /// that more of them can be open, or waited out after their end (TIME-WAIT), than one address
-    /// has ports. QUIC and SCTP have one socket for all and take the first of the peer's family, SCTP
-    /// unless it has its own (`sctp_local_addresses`).
+    /// Sets the local addresses that connections leave from. The default, also for an address
+    /// family of which none is given, is the choice of the routing table. TCP and MPTCP connections
+    /// use the addresses in turn, so that more of them can be open, or in TIME-WAIT, than one
+    /// address has ports. QUIC and SCTP share one socket and use the first address of the peer's
+    /// family, unless SCTP has addresses of its own (`sctp_local_addresses`).
     pub fn local_addresses(mut self, addresses: impl IntoIterator<Item = IpAddr>) -> Self {
         self.local_addresses = addresses.into_iter().collect();
         self
     }
 
-    /// The UDP port at which peers await SCTP inside UDP (RFC 6951): 9899 unless said.
+    /// Sets the peer's UDP port for SCTP over UDP (RFC 6951). The default is 9899.
     #[cfg(feature = "sctp")]
     pub fn sctp_encapsulation_port(mut self, port: u16) -> Self {
         self.sctp_encapsulation_port = port;
         self
     }
 
-    /// How SCTP associations behave.
+    /// Sets the configuration of SCTP associations.
     #[cfg(feature = "sctp")]
     pub fn sctp_association(mut self, association: AssociationConfig) -> Self {
         self.sctp_association = association;
         self
     }
 
-    /// The addresses of this host that SCTP associations use, and that their peers are told of, at
-    /// most eight. Unless said, all that have a scope which the peer shares (no private ones if the
-    /// peer's is global), also as they come and go ([`AssociationConfig::auto_asconf`]).
+    /// Sets the local addresses, at most eight, that SCTP associations use and announce to their
+    /// peers. The default is all addresses whose scope the peer shares (no private ones if the
+    /// peer's address is global), including those that are added or removed later
+    /// ([`AssociationConfig::auto_asconf`]).
     #[cfg(feature = "sctp")]
     pub fn sctp_local_addresses(mut self, addresses: impl IntoIterator<Item = IpAddr>) -> Self {
         self.sctp_local_addresses = addresses.into_iter().collect();
         self
     }
 
-    /// Connects to port `to` where `port` of `host` is asked for, as a port forwarded elsewhere
-    /// wants it. Names and certificates stay the target's; another address than DNS gives is the
-    /// part of [`Resolver::overriding`], for the port that is connected to.
+    /// Connects to port `to` when `port` of `host` is requested, for a port that is forwarded
+    /// elsewhere. Names and certificates remain those of the target. To use another address than
+    /// the one from DNS, call [`Resolver::overriding`] with the port that is connected to.
     pub fn forwarding(mut self, host: Host, port: u16, to: u16) -> Self {
         self.forwards.insert((host, port), to);
         self
     }
 
-    /// Makes the endpoint. Sockets are opened when they are needed.
+    /// Builds the endpoint. Sockets are opened when they are first needed.
     pub fn build(self) -> Result<Endpoint, Error> {
         let secret = self.memory.secret();
         let network = Network::new(self.resolver.clone(), secret);
@@ -222,17 +224,17 @@ fn one_of_each_family(addresses: &[IpAddr]) -> Vec<IpAddr> {
 }
 
 impl Endpoint {
-    /// Starts with the defaults.
+    /// Returns a builder with the defaults.
     pub fn builder() -> EndpointBuilder {
         EndpointBuilder::default()
     }
 
-    /// The resolver in use.
+    /// Returns the resolver.
     pub fn resolver(&self) -> &Resolver {
         &self.shared.resolver
     }
 
-    /// The memory in use.
+    /// Returns the memory.
     pub fn memory(&self) -> &MemoryStore {
         &self.shared.memory
     }
@@ -244,15 +246,16 @@ impl Endpoint {
         Trust { parameters: self.shared.trust.clone(), certificate_host }
     }
 
-    /// What became of the attempts of all races over one transport, so far.
+    /// Returns the outcomes so far of the attempts of all races over one transport.
     pub fn attempts(&self, transport: Transport) -> AttemptCounts {
         self.shared.tally.of(transport)
     }
 
-    /// Waits until every association of SCTP that was opened here has ended. One that is dropped
-    /// ends in order, for which it needs a round trip (RFC 9260 §9.2): a program that leaves before
-    /// leaves its peer waiting. Associations in use are waited for as well, so set a limit. A
-    /// kernel that speaks SCTP ends its associations by itself; they are not waited for.
+    /// Waits until every SCTP association that was opened by this endpoint has ended. An
+    /// association that is dropped shuts down gracefully, which takes a round trip (RFC 9260 §9.2);
+    /// a program that exits earlier leaves its peer waiting. Associations that are still in use are
+    /// waited for as well, so use a timeout. Associations of the kernel's SCTP are not waited for,
+    /// since the kernel ends them by itself.
     #[cfg(feature = "sctp")]
     pub async fn associations_ended(&self) {
         self.shared.connector.sctp().ended().await;
@@ -262,7 +265,7 @@ impl Endpoint {
         &self.shared.tally
     }
 
-    /// Begins to describe a connection to this target.
+    /// Returns a [`Preconnection`], which describes a connection to `target`.
     pub fn preconnection(&self, mut target: Target) -> Preconnection {
         let forwards = &self.shared.forwards;
         if !forwards.is_empty()
@@ -273,7 +276,7 @@ impl Endpoint {
         Preconnection::new(self.clone(), target)
     }
 
-    /// The network as it is now.
+    /// Returns the current state of the network.
     pub async fn network_view(&self) -> NetworkView {
         (*self.shared.network.view().await).clone()
     }
@@ -290,12 +293,12 @@ impl Endpoint {
         &self.shared.connector
     }
 
-    /// Connects to exactly this candidate, without a race, without memory. The certificate must
-    /// be good for `host`. Dropping the future closes the attempt.
+    /// Connects to exactly this candidate, without a race and without the memory. The certificate
+    /// must be valid for `host`. Dropping the future closes the attempt.
     ///
     /// # Errors
-    /// Says how far the attempt came and what ended it. There is no deadline here but the
-    /// transport's own.
+    /// Returns how far the attempt came and what ended it. There is no deadline except that of the
+    /// transport.
     pub async fn attempt(
         &self,
         host: &Host,

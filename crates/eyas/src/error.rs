@@ -1,25 +1,25 @@
-//! Errors of setting something up. Why a connection could not be made is a
+//! Errors of building endpoints, listeners, identities and resolvers. A failure to connect is a
 //! [`ConnectError`](crate::ConnectError).
 
 use std::io;
 
-/// Why an endpoint, a listener, an identity or a resolver could not be made.
+/// Why an endpoint, a listener, an identity or a resolver could not be built.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A certificate or key could not be read or used.
     #[error("certificate or key not usable: {0}")]
     Identity(String),
-    /// The security parameters contradict each other or the provider cannot carry them out.
+    /// The security parameters contradict each other, or the crypto provider does not support them.
     #[error("security parameters not usable: {0}")]
     Security(String),
-    /// The resolver that the caller named cannot be used.
+    /// The resolver cannot be used.
     #[error("resolver not usable: {0}")]
     Resolver(String),
     /// A listener could not be bound.
     #[error(transparent)]
     Listen(#[from] crate::sockets::BindError),
-    /// The parameters of a listener contradict each other.
+    /// The listener's parameters contradict each other.
     #[error("cannot listen: {0}")]
     Parameters(String),
     /// An operation on a socket failed.

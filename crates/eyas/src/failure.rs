@@ -1,5 +1,5 @@
-//! What the layers below say went wrong, as the kinds of failure that the race, the memory and
-//! exit codes tell apart.
+//! Maps the errors of the lower layers to the kinds of failure that the race, the memory and exit
+//! codes distinguish.
 
 use std::io;
 

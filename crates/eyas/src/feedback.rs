@@ -1,4 +1,4 @@
-//! What the application saw on a connection, told to the memory.
+//! Reports from the application to the memory.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use eyas_race::evidence::{Failure, Level};
 
 type Learn = dyn Fn(Level, Option<Failure>) + Send + Sync;
 
-/// Tells the memory how a connection fared after the race. Cheap to clone; all clones speak for
-/// the same connection.
+/// Reports to the memory how a connection fared after the race. Cheap to clone; all clones belong
+/// to the same connection.
 #[derive(Clone)]
 pub struct Feedback(Option<Arc<Sink>>);
 
@@ -25,7 +25,8 @@ impl Feedback {
         Self(None)
     }
 
-    /// For who keeps a memory of its own: `learn` is told how far the connection came.
+    /// Creates a handle for callers that keep a memory of their own: `learn` is called with how far
+    /// the connection came, and how it failed.
     pub fn new(learn: impl Fn(Level, Option<Failure>) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(Sink {
             first_byte: AtomicBool::new(false),
@@ -34,7 +35,8 @@ impl Feedback {
         })))
     }
 
-    /// A byte of the peer's application came back. Only the first call counts.
+    /// Reports that a byte from the peer's application has arrived. Only the first call has an
+    /// effect.
     pub fn first_byte_seen(&self) {
         if let Some(sink) = &self.0
             && !sink.first_byte.swap(true, Ordering::Relaxed)
@@ -43,7 +45,7 @@ impl Feedback {
         }
     }
 
-    /// The connection turned out not to work. Only the first call counts.
+    /// Reports that the connection turned out not to work. Only the first call has an effect.
     pub fn broke(&self, failure: Failure) {
         if let Some(sink) = &self.0
             && !sink.broken.swap(true, Ordering::Relaxed)

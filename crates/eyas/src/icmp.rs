@@ -1,10 +1,9 @@
-//! What routers and hosts say of packets that did not arrive, as Linux keeps it in the error queue of a
-//! socket (`IP_RECVERR`, `IPV6_RECVERR`).
+//! ICMP errors, as Linux keeps them in the error queue of a socket (`IP_RECVERR`, `IPV6_RECVERR`).
 //!
-//! A UDP socket that is not connected hears of ICMP only so. A connect of TCP learns only so who said
-//! what, and over IPv6 what came within the call (`attempt/tcp_connect.rs`). Whoever asks for
-//! reports has to reckon with [`is_a_report`]: the kernel also hands them out as the error of whatever
-//! call comes next.
+//! For an unconnected UDP socket this is the only source of ICMP errors. For a TCP connect it is
+//! the only way to learn who sent the error, and over IPv6 to notice errors that arrived during the
+//! call (`attempt/tcp_connect.rs`). A socket with reports enabled must expect [`is_a_report`]
+//! errors: the kernel also returns the report as the error of whichever call comes next.
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};

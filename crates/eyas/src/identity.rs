@@ -1,4 +1,4 @@
-//! Who a server is: a certificate chain and its key.
+//! The identity of a server: a certificate chain and its key.
 
 use std::sync::Arc;
 
@@ -25,10 +25,10 @@ pub struct ServerIdentity {
 }
 
 impl ServerIdentity {
-    /// Makes a key and a certificate for it on the spot, for DNS names and IP addresses. Its
-    /// subject says so, with the first of them.
+    /// Generates a key and a self-signed certificate for these DNS names and IP addresses. The
+    /// certificate's subject says that it was generated, and contains the first name.
     ///
-    /// A client trusts it only if told to: see [`certificate`](Self::certificate) and
+    /// Clients must be configured to trust it: see [`certificate`](Self::certificate) and
     /// [`SecurityParameters::with_added_root`](crate::SecurityParameters::with_added_root).
     pub fn self_signed<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Result<Self, Error> {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
@@ -48,14 +48,16 @@ impl ServerIdentity {
         Ok(Self { chain: vec![certificate.der().clone()], key: Arc::new(key.into()) })
     }
 
-    /// Reads a certificate chain, the server's own first, and its key, both in PEM (RFC 7468).
+    /// Reads a certificate chain, end-entity certificate first, and its private key, both in PEM
+    /// (RFC 7468).
     pub fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, Error> {
         let chain = certificates_from_pem(chain)?;
         let key = private_key_from_pem(key)?;
         Ok(Self { chain, key: Arc::new(key) })
     }
 
-    /// Takes a certificate chain, the server's own first, and its key as they are.
+    /// Creates an identity from a DER certificate chain, end-entity certificate first, and its
+    /// private key.
     pub fn from_der(
         chain: Vec<CertificateDer<'static>>,
         key: PrivateKeyDer<'static>,
@@ -66,23 +68,22 @@ impl ServerIdentity {
         Ok(Self { chain, key: Arc::new(key) })
     }
 
-    /// The server's own certificate.
+    /// Returns the end-entity certificate.
     pub fn certificate(&self) -> &CertificateDer<'static> {
         &self.chain[0]
     }
 
-    /// The server's own certificate as PEM (RFC 7468), as others read it who are to trust it.
+    /// Returns the end-entity certificate in PEM (RFC 7468), for those who are to trust it.
     pub fn certificate_pem(&self) -> Result<String, Error> {
         pem::encode_string("CERTIFICATE", pem::LineEnding::LF, self.certificate()).map_err(unusable)
     }
 
-    /// The whole chain, the server's own certificate first.
+    /// Returns the whole chain, end-entity certificate first.
     pub fn chain(&self) -> &[CertificateDer<'static>] {
         &self.chain
     }
 
-    /// Whether SCTP inside DTLS can be served as this server: DTLS has no keys but those of ECDSA
-    /// here.
+    /// Returns whether this identity can serve SCTP over DTLS, which requires an ECDSA key.
     #[cfg(feature = "sctp")]
     pub fn suits_dtls(&self) -> bool {
         crate::sctp::dtls::Identity::new(self.certificate(), &self.key).is_ok()
@@ -115,7 +116,7 @@ impl ServerIdentity {
         Ok(config)
     }
 
-    /// The private key in PEM (RFC 7468), for a file that nobody else may read.
+    /// Returns the private key in PEM (RFC 7468). Write it only to files that nobody else can read.
     pub fn key_pem(&self) -> Result<String, Error> {
         let label = match *self.key {
             PrivateKeyDer::Pkcs8(_) => "PRIVATE KEY",
@@ -126,12 +127,12 @@ impl ServerIdentity {
         pem::encode_string(label, pem::LineEnding::LF, self.key.secret_der()).map_err(unusable)
     }
 
-    /// The private key as it is, for who shows this identity as a client.
+    /// Returns the private key, for using this identity as a client.
     pub fn private_key(&self) -> PrivateKeyDer<'static> {
         self.key.clone_key()
     }
 
-    /// A rustls configuration for this identity, TLS 1.2 and 1.3, without ALPN.
+    /// Returns a rustls configuration for this identity: TLS 1.2 and 1.3, without ALPN.
     pub fn server_config(&self) -> Result<rustls::ServerConfig, Error> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         rustls::ServerConfig::builder_with_provider(provider)
@@ -153,7 +154,7 @@ impl std::fmt::Debug for ServerIdentity {
     }
 }
 
-/// Reads every certificate of a PEM text; none is an error.
+/// Reads all certificates from a PEM text. It is an error if there are none.
 pub fn certificates_from_pem(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Error> {
     let chain = CertificateDer::pem_slice_iter(pem)
         .collect::<Result<Vec<_>, _>>()
@@ -164,7 +165,7 @@ pub fn certificates_from_pem(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>,
     Ok(chain)
 }
 
-/// Whether a certificate says that [`ServerIdentity::self_signed`] made it.
+/// Returns whether a certificate claims to be made by [`ServerIdentity::self_signed`].
 pub fn is_self_signed_by_eyas(certificate: &CertificateDer<'_>) -> bool {
     let Ok(certificate) = Certificate::from_der(certificate) else { return false };
     let parts = certificate.tbs_certificate();
@@ -173,7 +174,7 @@ pub fn is_self_signed_by_eyas(certificate: &CertificateDer<'_>) -> bool {
         && name.is_some_and(|name| name.value().starts_with(SELF_SIGNED_FOR))
 }
 
-/// Reads the first private key (PKCS #8, PKCS #1 or SEC 1) of a PEM text.
+/// Reads the first private key (PKCS #8, PKCS #1 or SEC 1) from a PEM text.
 pub fn private_key_from_pem(pem: &[u8]) -> Result<PrivateKeyDer<'static>, Error> {
     PrivateKeyDer::from_pem_slice(pem)
         .map_err(|error| Error::Identity(format!("not a PEM private key: {error}")))

@@ -1,4 +1,4 @@
-//! A race under way (RFC 9622 §7.1).
+//! A race in progress (RFC 9622 §7.1).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use crate::{ConnectError, Connection, Endpoint};
 /// Better connections that wait for the caller; a race has few transports to climb.
 const MAX_BETTER: usize = 4;
 
-/// A race under way: first [`usable`](Self::usable), then perhaps [`better`](Self::better).
-/// Dropping it ends the race and closes everything but the connections handed out.
+/// A race in progress: first await [`usable`](Self::usable), then perhaps [`better`](Self::better).
+/// Dropping it ends the race and closes everything except the connections that were handed out.
 #[derive(Debug)]
 pub struct Initiation {
     usable: Option<oneshot::Receiver<Result<Connection, RaceFailure>>>,
@@ -52,12 +52,12 @@ impl Conversation {
     }
 }
 
-/// The record of a race, to be looked at while the race runs and afterwards. Cheap to clone.
+/// The record of a race, which can be read while the race runs and afterwards. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Recording(Record);
 
 impl Recording {
-    /// How the race has run so far.
+    /// Returns the trace of the race so far.
     pub fn trace(&self) -> Trace {
         self.0.copy().trace()
     }
@@ -83,11 +83,11 @@ impl Initiation {
         Self { usable, outcome: None, better, kept: VecDeque::new(), record, task, conversation }
     }
 
-    /// Waits until the transport of some attempt is up, or all have failed, in a race that goes on
-    /// [until the peer has spoken](crate::Preconnection::until_spoken). Cancel-safe.
+    /// Waits until the transport of some attempt is established or all attempts have failed, in a
+    /// race that runs [until the peer has spoken](crate::Preconnection::until_spoken). Cancel-safe.
     ///
     /// # Errors
-    /// Names every candidate and its cause.
+    /// Lists every candidate with its cause of failure.
     pub async fn transport_up(&mut self) -> Result<(), ConnectError> {
         // Both live as long as this.
         let up = self.conversation.as_ref().map(|conversation| conversation.is_up.subscribe());
@@ -104,11 +104,11 @@ impl Initiation {
         }
     }
 
-    /// Waits until the race is won, for [`usable`](Self::usable) to give the connection at once, or
-    /// lost. Cancel-safe.
+    /// Waits until the race is decided: either [`usable`](Self::usable) returns the connection
+    /// immediately, or the race has failed. Cancel-safe.
     ///
     /// # Errors
-    /// Names every candidate and its cause.
+    /// Lists every candidate with its cause of failure.
     pub async fn decided(&mut self) -> Result<(), ConnectError> {
         if self.outcome.is_none() {
             self.outcome = Some(self.usable().await?);
@@ -116,15 +116,16 @@ impl Initiation {
         Ok(())
     }
 
-    /// Every attempt is to say this once its transport and its security are up, and the first whose
-    /// peer answers wins. It has to be as good said to several. Does nothing unless the race goes on
-    /// [until the peer has spoken](crate::Preconnection::until_spoken). The connection's
-    /// [`opened`](crate::Timings::opened) says whether it has been said.
+    /// Sets the bytes that every attempt sends once its transport and security are established; the
+    /// first peer that answers wins. They must be safe to send to several peers. Has no effect
+    /// unless the race runs [until the peer has spoken](crate::Preconnection::until_spoken).
+    /// [`Timings::opened`](crate::Timings::opened) of the connection says whether they have been
+    /// sent.
     pub fn open_with(&self, opening: Bytes) {
         self.settle(Opening::Said(opening));
     }
 
-    /// There is nothing that could be said to several: the race is won as any other.
+    /// Declares that nothing can be sent to several peers: the race is then decided like any other.
     pub fn open_without(&self) {
         self.settle(Opening::Nothing);
     }
@@ -135,11 +136,10 @@ impl Initiation {
         }
     }
 
-    /// Waits for the first connection that works; once it was given, there is no other.
-    /// Cancel-safe.
+    /// Waits for the first working connection. It returns a connection only once. Cancel-safe.
     ///
     /// # Errors
-    /// Names every candidate and its cause.
+    /// Lists every candidate with its cause of failure.
     pub async fn usable(&mut self) -> Result<Connection, ConnectError> {
         if let Some(connection) = self.outcome.take() {
             return Ok(connection);
@@ -153,8 +153,9 @@ impl Initiation {
         outcome.map_err(|failure| ConnectError::new(failure, self.trace()))
     }
 
-    /// Waits for a connection over a more wanted transport than the last one given; `None` once
-    /// none will come any more. May give several, each better than the last. Cancel-safe.
+    /// Waits for a connection over a more preferred transport than that of the last one returned.
+    /// Returns `None` once there will be no more. It may return several connections, each better
+    /// than the last. Cancel-safe.
     pub async fn better(&mut self) -> Option<Connection> {
         let next = match self.kept.pop_front() {
             Some(kept) => Some(kept),
@@ -163,7 +164,7 @@ impl Initiation {
         next.map(|connection| *connection)
     }
 
-    /// Waits until the race is over and everything it learnt is remembered. Cancel-safe.
+    /// Waits until the race is over and the memory has stored everything it learnt. Cancel-safe.
     pub async fn finished(&mut self) {
         // The driver lets go of its end when it has finished.
         while let Some(connection) = self.better.recv().await {
@@ -171,28 +172,28 @@ impl Initiation {
         }
     }
 
-    /// Whether the race is over, with nothing left to be taken from [`better`](Self::better).
+    /// Returns whether the race is over and [`better`](Self::better) has nothing left to return.
     pub fn is_over(&self) -> bool {
         self.better.is_closed() && self.better.is_empty() && self.kept.is_empty()
     }
 
-    /// How the race has run so far; at any time, also after a failure.
+    /// Returns the trace of the race so far, at any time, including after a failure.
     pub fn trace(&self) -> Trace {
         self.record.copy().trace()
     }
 
-    /// A handle on the record of the race, which outlives `self`.
+    /// Returns a handle to the record of the race, which outlives `self`.
     pub fn recording(&self) -> Recording {
         Recording(self.record.clone())
     }
 
-    /// The plan as it stands, with the reasons of every entry.
+    /// Returns the current plan, with the reasons of every entry.
     pub fn plan(&self) -> Plan {
         self.record.copy().race().plan().clone()
     }
 
-    /// Lets the race go on without the caller: it re-tests and learns within the policy's
-    /// budgets, and closes what it still connects.
+    /// Lets the race continue in the background: it re-tests and learns within the budgets of the
+    /// policy, and closes the connections it still makes.
     pub fn detach(mut self) {
         if let Some(task) = self.task.take() {
             task.detach();

@@ -1,24 +1,25 @@
-//! Connects a program to its peer over the best transport that the path really lets through.
+//! Connects a program to its peer over the best transport that works on the path.
 //!
-//! | module or type | job | source |
+//! | module or type | purpose | source |
 //! | --- | --- | --- |
-//! | [`Endpoint`], [`EndpointBuilder`] | what all connections of a program share | RFC 9622 §6 |
-//! | [`Target`], [`Host`] | whom to reach, and what is spoken there | RFC 9622 §6.1 |
-//! | [`Preconnection`], [`Initiation`] | from a target to a connection, and a better one | RFC 9622 §6, §7 |
-//! | [`Connection`], [`ByteStream`] | what won | RFC 9622 §9 |
-//! | [`ConnectionInfo`], [`Recording`], [`AttemptCounts`] | why it won, and what became of the others | RFC 9622 §9 |
-//! | [`Feedback`] | telling the memory what became of a connection | |
+//! | [`Endpoint`], [`EndpointBuilder`] | the state shared by all connections of a program | RFC 9622 §6 |
+//! | [`Target`], [`Host`] | the peer to reach, and the protocols spoken there | RFC 9622 §6.1 |
+//! | [`Preconnection`], [`Initiation`] | from a target to a connection, and then to a better one | RFC 9622 §6, §7 |
+//! | [`Connection`], [`ByteStream`] | the connection that won | RFC 9622 §9 |
+//! | [`ConnectionInfo`], [`Recording`], [`AttemptCounts`] | why it won, and how the other attempts ended | RFC 9622 §9 |
+//! | [`Feedback`] | reports to the memory how a connection fared | |
 //! | [`Error`], [`ConnectError`], [`CertificateFault`] | what went wrong, and what to do about it | |
 //! | [`Listener`], [`ListenParameters`] | the passive side: TCP, MPTCP, TLS, QUIC and SCTP on one port number | RFC 9622 §7.2 |
-//! | [`sockets`] | TCP and UDP on one port number, for servers of their own | RFC 9622 §7.2 |
+//! | [`sockets`] | TCP and UDP on one port number, for servers with accept loops of their own | RFC 9622 §7.2 |
 //! | [`MemoryStore`] | what earlier races learnt, in one file for several processes | RFC 9622 §6 |
-//! | [`Resolver`] | DNS, each record type on its own query | HEv3 §4 |
+//! | [`Resolver`] | DNS, with one query per record type | HEv3 §4 |
 //! | [`SecurityParameters`], [`ServerIdentity`], [`KeyFingerprint`] | trust and own certificates | RFC 9622 §6.3 |
 //! | `Early` | a request in the first flight of QUIC | RFC 9001 §4.6 |
-//! | `sctp` | messages, streams and paths of SCTP | RFC 6458 |
+//! | `sctp` | SCTP messages, streams and paths | RFC 6458 |
 //! | [`race`] | what to try, when, and what won | HEv3 |
 //!
-//! Most programs need the first four rows. `sctp` and `Early` come with the features `sctp` and `quic`.
+//! Most programs need only the first four rows. `sctp` and `Early` require the features `sctp` and
+//! `quic`.
 //!
 //! ```no_run
 //! use eyas::{Endpoint, Host, MemoryStore, Target};
@@ -36,14 +37,14 @@
 //! # }
 //! ```
 //!
-//! Dropping any future, an [`Initiation`], a [`Connection`] or a [`Listener`] closes what it had
-//! open and leaves nothing behind. The crate runs on Linux, inside a tokio runtime.
+//! Dropping a future, an [`Initiation`], a [`Connection`] or a [`Listener`] closes everything that
+//! it had open. The crate runs on Linux, inside a tokio runtime.
 
 pub use eyas_race as race;
-/// The QUIC implementation, for who speaks QUIC itself.
+/// The QUIC implementation, for programs that speak QUIC themselves.
 #[cfg(feature = "quic")]
 pub use quinn;
-/// The TLS implementation, for who names versions and cipher suites.
+/// The TLS implementation, for programs that choose versions and cipher suites.
 pub use rustls;
 
 mod abort_on_drop;

@@ -1,4 +1,4 @@
-//! How many attempts all races of an endpoint may have in flight.
+//! Limits the attempts in flight over all races of an endpoint.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The addresses of this host that connections leave from, where the caller has named some.
+//! The local addresses that connections leave from, if the caller has set any.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};

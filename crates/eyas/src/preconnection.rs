@@ -1,4 +1,4 @@
-//! What is wanted, before anything is done about it (RFC 9622 §6).
+//! Describes a connection before it is made (RFC 9622 §6).
 
 use std::fmt;
 use std::net::IpAddr;
@@ -27,7 +27,7 @@ const PLAN_TIME: Duration = Duration::from_secs(10);
 #[cfg(feature = "quic")]
 const OWN_QUIC: &str = "+quic";
 
-/// Whom to reach and how, before anything is done about it.
+/// Describes a connection before it is made: the target and how to reach it.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Preconnection {
@@ -66,75 +66,78 @@ impl Preconnection {
         }
     }
 
-    /// What the caller wants; [`Policy::default`] unless said. What users type in is first to be
-    /// checked by [`Policy::validated`].
+    /// Sets the policy. The default is [`Policy::default`]. Policies from user input should be
+    /// checked with [`Policy::validated`] first.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// What chance decides, so that a race can be run again alike. Drawn anew unless said.
+    /// Sets the seed of all random decisions, which makes a race reproducible. The default is a
+    /// random seed.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// The host that the peer's certificate must be good for, and that is named to the peer, if it
-    /// is another than the target's: an alternative service must prove itself with the certificate
-    /// of its origin (RFC 7838 §2.1). The memory still goes by the target.
+    /// Sets the host for which the peer's certificate must be valid, and which is sent to the peer
+    /// as server name, if it differs from the target's: an alternative service must present a
+    /// certificate for its origin (RFC 7838 §2.1). The memory is still keyed by the target.
     pub fn certificate_for(mut self, host: Host) -> Self {
         self.peer.certificate_host = Some(host);
         self
     }
 
-    /// The UDP port at which this peer awaits SCTP inside UDP (RFC 6951), where it has said so; the
-    /// endpoint's unless said. The memory does not tell the ports apart.
+    /// Sets the peer's UDP port for SCTP over UDP (RFC 6951). The default is that of the endpoint.
+    /// The memory does not distinguish between ports.
     #[cfg(feature = "sctp")]
     pub fn sctp_encapsulation_port(mut self, port: u16) -> Self {
         self.peer.encapsulation_port = Some(port);
         self
     }
 
-    /// QUIC attempts use this configuration, with its TLS, its ALPN and its transport parameters, in
-    /// place of one that the endpoint makes: for WebTransport, MoQ and other protocols that bring their
-    /// own. [`Connection::quic`](crate::Connection::quic) then gives the connection.
+    /// Sets the configuration of QUIC attempts, with its TLS, ALPN and transport parameters, in
+    /// place of one made by the endpoint, for WebTransport, MoQ and other protocols that bring
+    /// their own. [`Connection::quic`](crate::Connection::quic) then returns the connection.
     ///
-    /// - Name its ALPN to the target as well ([`Target::with_alpn`]), for the memory goes by that.
-    /// - Trust is what its TLS says. The other transports have the endpoint's, so give them equal trust,
-    ///   or let the race be of QUIC alone.
-    /// - The memory keeps what came of security apart from what it knows for the endpoint's own trust,
-    ///   but does not tell two such configurations apart.
-    /// - The round trip that the memory knows does not become the first estimate.
+    /// - Set the same ALPN on the target ([`Target::with_alpn`]), because it is part of the
+    ///   memory's key.
+    /// - Trust is decided by this configuration's TLS. The other transports use the endpoint's
+    ///   trust, so configure the same trust for both, or race QUIC only.
+    /// - The memory keeps outcomes of the security layer separate from those under the endpoint's
+    ///   own trust, but does not distinguish between two such configurations.
+    /// - The round-trip time known to the memory is not used as the initial estimate.
     #[cfg(feature = "quic")]
     pub fn quic_config(mut self, config: quinn::ClientConfig) -> Self {
         self.peer.quic_config = Some(config);
         self
     }
 
-    /// An attempt wins not when its transport and its security are up, but when its peer's application
-    /// speaks: what accepts connections and then stays silent does not win. Where the caller has to
-    /// speak first, [`Initiation::open_with`] gives what every attempt is to say, which has to be as
-    /// good said to several; [`Initiation::open_without`] says that there is no such thing, and then
-    /// the race is won as any other. One of them has to be called, unless the peer speaks first. This
-    /// is for targets without security, where the caller's own is in what it says; under the security
-    /// of a target [`Policy::win_at`] does the like, and this does nothing.
+    /// An attempt wins only when its peer's application sends its first byte, rather than when its
+    /// transport and security are established: a peer that accepts connections and then stays
+    /// silent does not win. If the client speaks first, pass what every attempt is to send, which
+    /// must be safe to send to several peers, to [`Initiation::open_with`]; if there is no such
+    /// thing, call [`Initiation::open_without`], and the race is decided like any other. One of
+    /// them must be called unless the peer speaks first. This is for targets without security,
+    /// whose callers bring their own in the bytes that they send. For a target with security this
+    /// has no effect; use [`Policy::win_at`] instead.
     pub fn until_spoken(mut self) -> Self {
         self.until_spoken = true;
         self
     }
 
-    /// Leaves out addresses that DNS gives and that this does not allow, as if it had not given them.
-    /// A target that is an address itself is the caller's to judge.
+    /// Ignores the addresses returned by DNS for which `allowed` returns `false`. A target that is
+    /// an address itself is not checked.
     pub fn allowing(mut self, allowed: impl Fn(IpAddr) -> bool + Send + Sync + 'static) -> Self {
         self.allowed = Some(Allowed(Arc::new(allowed)));
         self
     }
 
-    /// Races to the target, and gives the first connection that works. What the race goes on to
-    /// try only teaches the memory; [`initiate`](Self::initiate) gives the better connection too.
+    /// Races to the target and returns the first working connection. The rest of the race only
+    /// feeds the memory; use [`initiate`](Self::initiate) to get the better connection too.
     ///
     /// # Errors
-    /// Names every candidate and its cause. Dropping the future closes everything.
+    /// Lists every candidate with its cause of failure. Dropping the future closes everything.
     pub async fn connect(self) -> Result<Connection, ConnectError> {
         let mut initiation = self.initiate();
         let connection = initiation.usable().await?;
@@ -142,7 +145,7 @@ impl Preconnection {
         Ok(connection)
     }
 
-    /// Starts the race. Must be called inside a tokio runtime.
+    /// Starts the race. Must be called within a tokio runtime.
     pub fn initiate(self) -> Initiation {
         let seed = self.drawn_seed();
         let trust = self.trust();
@@ -154,7 +157,8 @@ impl Preconnection {
         Initiation::start(endpoint, wanted)
     }
 
-    /// What would be tried, in which order and why: DNS is asked, nothing is connected to.
+    /// Returns what would be tried, in which order and why. This queries DNS but connects to
+    /// nothing.
     pub async fn plan(&self) -> Plan {
         let clock = Clock::start();
         let network = self.endpoint.network().view().await;

@@ -1,4 +1,4 @@
-//! One bidirectional QUIC stream as a stream of bytes, opened when it is first used.
+//! One bidirectional QUIC stream as a byte stream, opened on first use.
 
 use std::future::Future;
 use std::io;

@@ -1,4 +1,4 @@
-//! What is written down of a race while it runs.
+//! Records a race while it runs.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,4 +1,4 @@
-//! Whom to trust and how to show who we are: the security parameters of an endpoint.
+//! The security parameters of an endpoint: trust and own credentials.
 
 use std::sync::Arc;
 
@@ -29,12 +29,12 @@ pub(crate) use refusal::{Refusals, verdict};
 /// Sessions kept for resumption per endpoint and transport.
 const MAX_SESSIONS: usize = 256;
 
-/// Security parameters (RFC 9622 §6.3): trust, own certificate, resumption. They hold for TLS
-/// over TCP and MPTCP and for QUIC alike, so that candidates may race each other (RFC 9621 §3.2).
+/// Security parameters (RFC 9622 §6.3): trust, own certificate, resumption. They apply equally to
+/// TLS over TCP and MPTCP and to QUIC, so that candidates can race each other (RFC 9621 §3.2).
 ///
-/// Encrypted ClientHello (RFC 9849) needs HPKE, which the provider `ring` does not have: a
-/// configuration that DNS gave is carried in the candidate and said in the reasons of the
-/// connection, and the ClientHello goes out in clear, as RFC 9460 has it for clients without ECH.
+/// Encrypted ClientHello (RFC 9849) needs HPKE, which the provider `ring` lacks: an ECH
+/// configuration from DNS is kept in the candidate and mentioned in the reasons of the connection,
+/// but the ClientHello is sent in clear, as RFC 9460 specifies for clients without ECH.
 #[derive(Clone, Debug)]
 pub struct SecurityParameters {
     trust: Trust,
@@ -72,7 +72,7 @@ impl Default for SecurityParameters {
 }
 
 impl SecurityParameters {
-    /// Trusts what the platform trusts.
+    /// Trusts the platform's roots.
     pub fn platform() -> Self {
         Self {
             trust: Trust::Platform,
@@ -88,29 +88,29 @@ impl SecurityParameters {
         }
     }
 
-    /// Trusts these roots and no others.
+    /// Trusts only these roots.
     #[must_use]
     pub fn with_roots(mut self, roots: impl IntoIterator<Item = CertificateDer<'static>>) -> Self {
         self.trust = Trust::Roots(roots.into_iter().collect());
         self
     }
 
-    /// Trusts this root too.
+    /// Trusts this root in addition.
     #[must_use]
     pub fn with_added_root(mut self, root: CertificateDer<'static>) -> Self {
         self.added_roots.push(root);
         self
     }
 
-    /// Trusts servers with one of these keys and no others, whatever their certificates say of names,
-    /// dates and issuers, as a client does that has met the server before.
+    /// Trusts only servers with one of these keys, whatever names, dates and issuers their
+    /// certificates have, like a client that already knows the server.
     #[must_use]
     pub fn with_pinned_keys(mut self, keys: impl IntoIterator<Item = KeyFingerprint>) -> Self {
         self.trust = Trust::Keys(keys.into_iter().collect());
         self
     }
 
-    /// Shows this certificate chain, own first, to servers that ask.
+    /// Presents this certificate chain, end-entity certificate first, to servers that request one.
     #[must_use]
     pub fn with_client_certificate(
         mut self,
@@ -121,15 +121,15 @@ impl SecurityParameters {
         self
     }
 
-    /// Accepts whatever certificate the peer shows: for tests and diagnosis only. The peer must
-    /// still prove that it holds the certificate's key.
+    /// Accepts any certificate: for tests and diagnosis only. The peer must still prove possession
+    /// of the certificate's key.
     #[must_use]
     pub fn accept_any_certificate(mut self) -> Self {
         self.trust = Trust::Anyone;
         self
     }
 
-    /// Makes every handshake a full one.
+    /// Disables session resumption.
     #[must_use]
     pub fn without_resumption(mut self) -> Self {
         self.resumption = false;
@@ -137,8 +137,8 @@ impl SecurityParameters {
     }
 
     /// Lets `Endpoint::early` send 0-RTT data over QUIC (RFC 9001 §4.6), which an attacker can
-    /// replay. Off unless asked. Nothing else offers any: not a race, which a 0-RTT flight alone
-    /// must not win, and not TLS over TCP.
+    /// replay. Off by default. Nothing else sends early data: neither a race, which must not be won
+    /// by a 0-RTT flight alone, nor TLS over TCP.
     #[cfg(feature = "quic")]
     #[must_use]
     pub fn with_early_data(mut self, early_data: bool) -> Self {
@@ -162,16 +162,16 @@ impl SecurityParameters {
         self.early_data
     }
 
-    /// Writes session secrets to the file that `SSLKEYLOGFILE` names, for packet analysers.
+    /// Writes session secrets to the file named by `SSLKEYLOGFILE`, for packet analysers.
     #[must_use]
     pub fn with_key_log(mut self) -> Self {
         self.key_log = true;
         self
     }
 
-    /// Offers these versions of TLS and no others over TCP, MPTCP and SCTP, such as
-    /// `[&rustls::version::TLS12]`. QUIC and encrypted DNS know TLS 1.3 alone, and DTLS is a
-    /// protocol of its own: nothing changes for them.
+    /// Offers only these versions of TLS over TCP, MPTCP and SCTP, such as
+    /// `[&rustls::version::TLS12]`. QUIC and encrypted DNS support only TLS 1.3, and DTLS is a
+    /// protocol of its own: they are not affected.
     #[must_use]
     pub fn with_tls_versions(
         mut self,
@@ -181,8 +181,8 @@ impl SecurityParameters {
         self
     }
 
-    /// Offers these cipher suites and no others, the most wanted first, where
-    /// [`with_tls_versions`](Self::with_tls_versions) holds: of
+    /// Offers only these cipher suites, most preferred first, where
+    /// [`with_tls_versions`](Self::with_tls_versions) applies; see
     /// `rustls::crypto::ring::cipher_suite`. A version without one of its suites is not offered.
     #[must_use]
     pub fn with_cipher_suites(

@@ -1,4 +1,4 @@
-//! Sockets that listen: TCP and UDP on one port number, on every address of a server.
+//! Listening sockets: TCP and UDP on one port number, at every address of a server.
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -16,35 +16,37 @@ pub(crate) const PORT_TRIES: usize = 32;
 /// The kernel's buffer for datagrams, each way, in bytes; the kernel may give less.
 const UDP_BUFFER: usize = 2 * 1024 * 1024;
 
-/// Which sockets an address gets.
+/// The kinds of socket to bind at each address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// The listener for streams of bytes.
+    /// The protocol of the stream listener.
     pub stream: Option<StreamProtocol>,
-    /// Whether there is a UDP socket.
+    /// Whether to bind a UDP socket.
     pub udp: bool,
 }
 
-/// What a listener for streams of bytes speaks.
+/// The protocol of a stream listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StreamProtocol {
     /// TCP (RFC 9293).
     Tcp,
-    /// Multipath TCP (RFC 8684), which serves TCP peers as well. A kernel without it is an error.
+    /// Multipath TCP (RFC 8684), which serves TCP peers as well. It is an error if the kernel lacks
+    /// it.
     Mptcp,
-    /// Multipath TCP where the kernel can, and otherwise TCP.
+    /// Multipath TCP if the kernel supports it, and otherwise TCP.
     MptcpIfPossible,
 }
 
-/// Whether this connection speaks Multipath TCP (RFC 8684): false for plain TCP, and for what fell
-/// back to it. Linux can tell since 5.16, other kernels cannot.
+/// Returns whether this connection uses Multipath TCP (RFC 8684): false for plain TCP and for
+/// connections that fell back to it. Requires Linux 5.16 or later; false on other kernels.
 pub fn speaks_mptcp(stream: &TcpStream) -> bool {
     mptcp::is_in_use(stream)
 }
 
-/// The address that counts as one peer where places are shared out: a subscriber of IPv6 has a /64 at
-/// least, and an IPv4 address that is written as IPv6 is that IPv4 address. Loopback stays as it is.
+/// Returns the address that counts as one peer for per-peer limits: the /64 prefix of an IPv6
+/// address, since a subscriber has at least that, and the IPv4 address of an IPv4-mapped one.
+/// Loopback addresses are returned unchanged.
 pub fn subscriber(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) if !v6.is_loopback() => {
@@ -55,7 +57,7 @@ pub fn subscriber(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Why a server accepts nobody at the moment, and what to do about it, for whoever runs it.
+/// Explains why a server cannot accept clients at the moment and what to do about it, for its operator.
 pub fn exhausted(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::EMFILE | libc::ENFILE) => format!(
@@ -66,33 +68,33 @@ pub fn exhausted(error: &io::Error) -> String {
     }
 }
 
-/// The sockets of one address.
+/// The sockets bound at one address.
 #[derive(Debug)]
 pub struct Bound {
-    /// The address, with the port number that its sockets share.
+    /// The address, with the port number shared by its sockets.
     pub address: SocketAddr,
-    /// The listener, if one was wanted.
+    /// The stream listener, if one was requested.
     pub tcp: Option<TcpListener>,
-    /// The UDP socket, if one was wanted. It does not block.
+    /// The UDP socket, if one was requested. It is non-blocking.
     pub udp: Option<UdpSocket>,
 }
 
-/// An address that cannot be listened on.
+/// An address could not be bound.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address}: {source}")]
 pub struct BindError {
-    /// As it was asked for.
+    /// The requested address.
     pub address: SocketAddr,
-    /// What the operating system said.
+    /// The error from the operating system.
     pub source: io::Error,
 }
 
-/// Binds the wanted sockets at every address; those with port 0 share one free port. `[::]` takes
-/// IPv4 as well, unless there is an IPv4 address among them. Must be called inside a tokio
+/// Binds the requested sockets at every address; addresses with port 0 share one free port. `[::]`
+/// serves IPv4 as well, unless there is an IPv4 address in the list. Must be called within a tokio
 /// runtime.
 ///
 /// # Errors
-/// Names the address that could not be bound; then none is.
+/// Names the address that could not be bound; no sockets are bound then.
 pub fn bind(addresses: &[SocketAddr], wanted: Wanted) -> Result<Vec<Bound>, BindError> {
     let is_free_port_wanted = addresses.iter().any(|address| address.port() == 0);
     let mut tries = if is_free_port_wanted { PORT_TRIES } else { 1 };

@@ -1,19 +1,19 @@
-//! How many attempts the races of an endpoint have made, and what became of them.
+//! Counts the attempts of an endpoint's races and their outcomes.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use eyas_race::candidate::Transport;
 
-/// What became of the attempts over one transport, all since the endpoint was made.
+/// The outcomes of the attempts over one transport since the endpoint was created.
 ///
-/// An attempt that is in none but the first count lost its race before it was complete, or is under
-/// way still.
+/// An attempt that appears only in the first count lost its race before it was complete, or is
+/// still in progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AttemptCounts {
     /// Attempts started.
     pub started: u64,
-    /// Attempts whose handshakes were all complete, whether they won or not.
+    /// Attempts whose handshakes all completed, whether they won or not.
     pub completed: u64,
     /// Attempts that became a connection for the caller.
     pub used: u64,

@@ -1,4 +1,4 @@
-//! What becomes of an attempt.
+//! The events of an attempt.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Waiting until the peer's application says something.
+//! Waits for the first byte from the peer's application.
 
 use std::io;
 

@@ -13,7 +13,7 @@ const FALLBACK: u32 = 1;
 
 // The first 12 octets of `struct mptcp_info`: six counters of one octet, two of padding, flags.
 sockopt_impl!(
-    /// What the kernel says of an MPTCP socket.
+    /// The kernel's `tcp_info`, as far as it concerns an MPTCP socket.
     Info,
     GetOnly,
     SOL_MPTCP,

@@ -1,5 +1,5 @@
-//! What opens the conversation: said to every peer whose transport is up, so that the race is won by
-//! the first one that answers it.
+//! The opening: bytes sent to every peer whose transport is up, so that the first one to answer
+//! wins the race.
 
 use std::time::Instant;
 

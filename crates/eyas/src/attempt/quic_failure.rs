@@ -1,4 +1,4 @@
-//! What QUIC says went wrong (RFC 9000 §20).
+//! Classifies QUIC errors (RFC 9000 §20).
 
 use eyas_race::evidence::{Cause, Failure, Level};
 use quinn::{ConnectError, ConnectionError, TransportErrorCode};

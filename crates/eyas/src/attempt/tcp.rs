@@ -1,4 +1,4 @@
-//! TCP (RFC 9293), and MPTCP, which is the same to whoever connects.
+//! TCP (RFC 9293), and MPTCP, which looks the same to the client.
 
 use std::io;
 use std::net::SocketAddr;

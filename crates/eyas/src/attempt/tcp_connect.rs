@@ -1,14 +1,15 @@
-//! The connect of a TCP socket, ended by the first thing that ICMP says of it.
+//! Connects a TCP socket, and fails on the first ICMP error that concerns it.
 //!
-//! Linux ends a connect at a report that comes later than the call itself. One that comes within the
-//! call, from this host or from a namespace or a virtual machine on it, it notes, and ends the connect
-//! over IPv6 only if the socket asked for reports; otherwise at its first retransmission, after a
-//! second. A connection that is up must not hear them: the kernel would end its next call with what a
-//! router said of one packet (RFC 5461 §4).
+//! Linux ends a pending connect when an ICMP error arrives after the system call has returned. An
+//! error that arrives during the call (from this host, or from a namespace or virtual machine on
+//! it) is only recorded: it ends the connect over IPv6 if the socket has asked for reports, and
+//! otherwise at the first retransmission, one second later. Reports must be switched off again once
+//! the connection is up, because the kernel would fail its next system call with whatever a router
+//! said about a single packet (RFC 5461 §4).
 //!
-//! MPTCP sockets cannot ask (Linux 6.18: `EOPNOTSUPP`). What a router in the network says ends their
-//! connect at once, too, but without its name; what comes within the call ends it after a second, over
-//! IPv4 as well.
+//! MPTCP sockets cannot ask for reports (Linux 6.18: `EOPNOTSUPP`). An ICMP error from a router
+//! still ends their connect at once, but without the router's address; one that arrives during the
+//! call ends it after a second, over IPv4 too.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,12 +1,12 @@
-//! What there is to say about a connection, as JSON: what the packages for Python and C give, with the
-//! names and units of `docs/json.md`. Times are milliseconds, with at most three decimals.
+//! Details of a connection as JSON, as the Python and C packages return them, with the names and
+//! units of `docs/json.md`. Times are in milliseconds, with at most three decimals.
 
 use eyas_race::{candidate::Alpn, report::milliseconds};
 use serde::Serialize;
 
 use super::{ConnectionInfo, Timings};
 
-/// A connection: what it is, when what was reached, and why it was chosen.
+/// A connection: what it is, when each stage was reached, and why it was chosen.
 #[derive(Clone, Debug, Serialize)]
 pub struct ConnectionInfoJson {
     /// The transport on the wire: `tcp`, `mptcp`, `sctp`, `sctp-udp`, `quic`.

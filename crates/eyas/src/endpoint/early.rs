@@ -1,4 +1,4 @@
-//! Data before the handshake is complete: 0-RTT over QUIC (RFC 9001 §4.6).
+//! Data sent before the handshake is complete: 0-RTT over QUIC (RFC 9001 §4.6).
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,11 +14,11 @@ use crate::attempt::{Attempt, server_name};
 use crate::security::Refusals;
 use crate::{Connection, ConnectionInfo, Feedback};
 
-/// A QUIC connection on which data can be sent while its handshake is under way.
+/// A QUIC connection on which data can be sent during the handshake.
 ///
-/// An attacker can replay what is sent before [`confirmed`](Self::confirmed): send only what is
-/// safe to receive twice. The peer may also refuse to read it; streams opened until then have
-/// failed in that case, and the connection is good for new ones.
+/// An attacker can replay what is sent before [`confirmed`](Self::confirmed) returns: send only
+/// what is safe to receive twice. The peer may also reject early data; the streams opened until
+/// then have then failed, but the connection can open new ones.
 pub struct Early {
     quic: EarlyQuic,
     refusals: Arc<Refusals>,
@@ -26,20 +26,20 @@ pub struct Early {
 }
 
 impl Early {
-    /// The connection to send on.
+    /// Returns the QUIC connection.
     pub fn quic(&self) -> &quinn::Connection {
         &self.quic.connection
     }
 
-    /// What is known of it before the handshake is complete.
+    /// Returns what is known about the connection before the handshake is complete.
     pub fn info(&self) -> &ConnectionInfo {
         &self.quic.info
     }
 
-    /// Waits until the handshake is complete. Says whether the peer took the early data.
+    /// Waits until the handshake is complete, and returns whether the peer accepted the early data.
     ///
     /// # Errors
-    /// Says what ended the attempt.
+    /// Returns what ended the attempt.
     pub async fn confirmed(self) -> Result<(Connection, bool), Failure> {
         let Self { quic, refusals, server_name } = self;
         let confirmed = quic.confirmed().await;
@@ -57,10 +57,10 @@ impl std::fmt::Debug for Early {
 }
 
 impl Endpoint {
-    /// Resumes a session with exactly this QUIC candidate, if the
-    /// [security parameters](crate::SecurityParameters::with_early_data) and an earlier connection
-    /// allow data before the handshake is complete; `None` otherwise. No race and no memory: who
-    /// calls this has another way at hand if nothing comes of it.
+    /// Resumes a session with exactly this QUIC candidate, if the [security
+    /// parameters](crate::SecurityParameters::with_early_data) and an earlier connection allow
+    /// early data; returns `None` otherwise. There is no race and no memory involved: callers need
+    /// another way to connect if this fails.
     pub async fn early(&self, host: &Host, candidate: Candidate) -> Option<Early> {
         let attempt = Attempt {
             candidate,

@@ -1,4 +1,4 @@
-//! Notice that the machine has moved to another network.
+//! Notices when the machine moves to another network.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use tokio::sync::watch;
 
 use super::Endpoint;
 
-/// Moves of the machine to other networks, for callers that keep what belongs to one network.
+/// A stream of moves to other networks, for callers that keep state per network.
 #[derive(Debug)]
 pub struct NetworkChanges(watch::Receiver<Option<Arc<NetworkView>>>);
 
 impl NetworkChanges {
-    /// Waits for the next change; changes in quick succession count as one. `None` once the
-    /// endpoint is gone. Cancel-safe.
+    /// Waits for the next change; changes in quick succession are reported as one. Returns `None`
+    /// once the endpoint has been dropped. Cancel-safe.
     pub async fn next(&mut self) -> Option<NetworkView> {
         loop {
             self.0.changed().await.ok()?;
@@ -25,8 +25,8 @@ impl NetworkChanges {
 }
 
 impl Endpoint {
-    /// Returns the changes from now on. They are noticed once the endpoint has
-    /// begun to connect.
+    /// Returns the changes from now on. Changes are noticed from the endpoint's first connection
+    /// on.
     pub fn network_changes(&self) -> NetworkChanges {
         NetworkChanges(self.network().changes())
     }

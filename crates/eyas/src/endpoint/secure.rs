@@ -1,4 +1,4 @@
-//! TLS over a stream that somebody else made, such as a tunnel through a proxy.
+//! TLS over a stream that the caller supplies, such as a tunnel through a proxy.
 
 use eyas_race::candidate::Alpn;
 use eyas_race::evidence::{Cause, Failure, Level};
@@ -12,11 +12,11 @@ use crate::attempt::server_name;
 use crate::failure::{failure, of_io};
 
 impl Endpoint {
-    /// Secures a stream by TLS, under the security parameters of the endpoint. The certificate
-    /// must be good for `host`.
+    /// Establishes TLS over `stream`, with the security parameters of the endpoint. The certificate
+    /// must be valid for `host`.
     ///
     /// # Errors
-    /// What the handshake met, as an attempt of a race would say it.
+    /// Returns why the handshake failed, as an attempt of a race would.
     pub async fn secure<S>(
         &self,
         stream: S,

@@ -1,4 +1,4 @@
-//! The sockets that the parameters of a listener ask for.
+//! Binds the sockets of a listener.
 
 use eyas_race::candidate::Transport;
 

@@ -31,7 +31,7 @@ const MAX_BACKLOG: usize = 64;
 /// What a peer has for its handshake.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 
-/// What to listen on and as whom.
+/// The addresses, transports and identity of a listener.
 #[derive(Clone, Debug)]
 pub struct ListenParameters {
     address: SocketAddr,
@@ -55,8 +55,8 @@ pub struct ListenParameters {
 }
 
 impl ListenParameters {
-    /// TCP at this address, without security. Port 0 takes a free one, the same for all transports;
-    /// `[::]` serves IPv4 too.
+    /// Listens for TCP at this address, without security. Port 0 chooses a free port, the same for
+    /// all transports; `[::]` serves IPv4 too.
     pub fn new(address: SocketAddr) -> Self {
         Self {
             address,
@@ -78,25 +78,26 @@ impl ListenParameters {
         }
     }
 
-    /// Serves over these transports. MPTCP serves TCP peers as well, and a kernel without it is an error
-    /// unless TCP is named, too. QUIC needs [`security`](Self::security).
+    /// Sets the transports. MPTCP serves TCP peers as well; it is an error if the kernel lacks
+    /// MPTCP, unless TCP is listed too. QUIC requires [`security`](Self::security).
     #[must_use]
     pub fn transports(mut self, transports: impl IntoIterator<Item = Transport>) -> Self {
         self.transports = transports.into_iter().collect();
         self
     }
 
-    /// Serves under TLS, as this server.
+    /// Serves over TLS, with this identity.
     #[must_use]
     pub fn security(mut self, identity: ServerIdentity) -> Self {
         self.security = Some(identity);
         self
     }
 
-    /// Serves only who proves to hold a key of which this says so: TLS 1.3 with a certificate of the
-    /// client's, of which nothing but the key counts. It is asked for each connection, by the task that
-    /// shakes hands, so it must not wait. There is no DTLS then, which asks clients for nothing here; SCTP
-    /// has TLS on its streams.
+    /// Accepts only clients that prove possession of a key for which `allowed` returns `true`.
+    /// Clients must use TLS 1.3 with a certificate, of which only the key is checked. The function
+    /// is called once per connection by the task that performs the handshake, so it must not block.
+    /// DTLS is then not served, because it does not request client certificates here; SCTP uses TLS
+    /// on its streams.
     #[must_use]
     pub fn client_keys(
         mut self,
@@ -106,24 +107,24 @@ impl ListenParameters {
         self
     }
 
-    /// Serves these application protocols, best first, each over the transports that
-    /// [carry](Transport::carries) it.
+    /// Sets the application protocols, most preferred first. Each is offered over the transports
+    /// that [carry](Transport::carries) it.
     #[must_use]
     pub fn with_alpn<A: Into<Alpn>>(mut self, alpn: impl IntoIterator<Item = A>) -> Self {
         self.alpn = alpn.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Is told why peers of TCP and MPTCP cannot be accepted at the moment, such as descriptors that have
-    /// run out: at most every ten seconds, by the task that accepts, so it must not wait. It goes on by
-    /// itself.
+    /// Calls `observer` with the reason while TCP and MPTCP peers cannot be accepted, for example because
+    /// the process has run out of descriptors. It is called at most every ten seconds, by the task that
+    /// accepts, so it must not block. Accepting resumes by itself.
     #[must_use]
     pub fn notices(mut self, observer: impl Fn(String) + Send + Sync + 'static) -> Self {
         self.notices = Notices(Some(Arc::new(observer)));
         self
     }
 
-    /// Limits and timers of QUIC connections, in place of quinn's defaults.
+    /// Sets the limits and timers of QUIC connections, in place of quinn's defaults.
     #[cfg(feature = "quic")]
     #[must_use]
     pub fn quic_transport(mut self, transport: quinn::TransportConfig) -> Self {
@@ -131,7 +132,7 @@ impl ListenParameters {
         self
     }
 
-    /// The UDP port for SCTP inside UDP, in place of 9899 (RFC 6951); 0 takes a free one.
+    /// Sets the UDP port for SCTP over UDP (RFC 6951), in place of 9899; 0 chooses a free port.
     #[cfg(feature = "sctp")]
     #[must_use]
     pub fn sctp_encapsulation_port(mut self, port: u16) -> Self {
@@ -139,8 +140,8 @@ impl ListenParameters {
         self
     }
 
-    /// Listens without SCTP inside UDP where its UDP port is taken, if other transports are there;
-    /// [`Listener::sctp_missing`] says so then.
+    /// Listens without SCTP over UDP if its UDP port is taken and there are other transports;
+    /// [`Listener::sctp_missing`] then returns why.
     #[cfg(feature = "sctp")]
     #[must_use]
     pub fn sctp_optional(mut self, optional: bool) -> Self {
@@ -148,8 +149,8 @@ impl ListenParameters {
         self
     }
 
-    /// Serves SCTP at these addresses of this host, too, and tells its peers of them. Where the address of
-    /// all transports is unspecified, SCTP is served at all addresses unless some are named here.
+    /// Adds local addresses for SCTP, which are also announced to its peers. If the listener's
+    /// address is unspecified, SCTP is served at all local addresses unless some are given here.
     #[cfg(feature = "sctp")]
     #[must_use]
     pub fn sctp_addresses(mut self, addresses: impl IntoIterator<Item = IpAddr>) -> Self {
@@ -157,7 +158,7 @@ impl ListenParameters {
         self
     }
 
-    /// How SCTP associations behave.
+    /// Sets the configuration of SCTP associations.
     #[cfg(feature = "sctp")]
     #[must_use]
     pub fn sctp_association(mut self, association: AssociationConfig) -> Self {
@@ -196,7 +197,7 @@ impl ListenParameters {
 }
 
 /// Accepts connections over all its transports (RFC 9622 §7.2). Dropping it stops listening at
-/// once; connections that were accepted live on.
+/// once; accepted connections stay open.
 #[derive(Debug)]
 pub struct Listener {
     address: SocketAddr,
@@ -243,7 +244,7 @@ impl std::fmt::Debug for Notices {
 }
 
 impl Listener {
-    /// Binds all transports to one port number. Must be called inside a tokio runtime.
+    /// Binds all transports to one port number. Must be called within a tokio runtime.
     pub async fn bind(parameters: ListenParameters) -> Result<Self, Error> {
         let sockets = bind::bind(&parameters)?;
         let (sender, receiver) = mpsc::channel(MAX_BACKLOG);
@@ -286,13 +287,13 @@ impl Listener {
         })
     }
 
-    /// The address it listens on, with the port number that all transports share.
+    /// Returns the address it listens on, with the port number shared by all transports.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// The next connection whose handshake is complete. Peers that fail theirs are counted in
-    /// the log (`tracing`, level debug) and never seen here. Cancel-safe.
+    /// Waits for the next connection whose handshake is complete. Failed handshakes are only logged
+    /// (`tracing`, level debug). Cancel-safe.
     pub async fn accept(&self) -> Connection {
         match self.ready.lock().await.recv().await {
             Some(connection) => connection,
@@ -301,20 +302,21 @@ impl Listener {
         }
     }
 
-    /// What accepts SCTP: for what it has counted.
+    /// Returns the SCTP listener, for its counters.
     #[cfg(feature = "sctp")]
     pub fn sctp(&self) -> Option<&SctpListener> {
         self.sctp.as_deref()
     }
 
-    /// Why SCTP inside UDP is not there, if it was asked for and may be missing
-    /// ([`ListenParameters::sctp_optional`]).
+    /// Returns why SCTP over UDP is not served, if it was requested as optional
+    /// ([`ListenParameters::sctp_optional`]) and is missing.
     #[cfg(feature = "sctp")]
     pub fn sctp_missing(&self) -> Option<&str> {
         self.sctp_missing.as_deref()
     }
 
-    /// The QUIC endpoint, for graceful shutdown: stop it from accepting, wait until it is idle.
+    /// Returns the QUIC endpoint, for a graceful shutdown: stop accepting, then wait until it is
+    /// idle.
     #[cfg(feature = "quic")]
     pub fn quic(&self) -> Option<&quinn::Endpoint> {
         self.quic.as_ref()

@@ -1,4 +1,4 @@
-//! Accepting over QUIC.
+//! Accepts connections over QUIC.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Accepting over SCTP: inside UDP, over raw IP, or through a kernel that speaks it.
+//! Accepts connections over SCTP: inside UDP, over raw IP, or through the kernel's SCTP.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};

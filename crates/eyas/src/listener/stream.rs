@@ -1,4 +1,4 @@
-//! Accepting over TCP and MPTCP, with or without TLS.
+//! Accepts connections over TCP and MPTCP, with or without TLS.
 
 use std::io;
 use std::net::SocketAddr;

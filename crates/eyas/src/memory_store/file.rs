@@ -1,4 +1,4 @@
-//! A memory file with all that can go wrong with one.
+//! A memory file, and the handling of its failures.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

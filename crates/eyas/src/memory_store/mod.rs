@@ -1,5 +1,5 @@
-//! Where the memory of the races is kept: in one SQLite file that several processes share, in
-//! this process only, or nowhere.
+//! Stores the memory of the races: in an SQLite file shared by several processes, in this process
+//! only, or nowhere.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -30,10 +30,10 @@ const MAX_WARNINGS: usize = 32;
 /// Outcomes that wait to be written; beyond it whoever learns waits for the disk.
 const MAX_QUEUED: usize = 256;
 
-/// What earlier races learnt (RFC 9622 §6: cached state). Cheap to clone; clones share it.
+/// What earlier races learnt (RFC 9622 §6: cached state). Cheap to clone; clones share the store.
 ///
-/// It never fails: what goes wrong with a file becomes a warning, and what is learnt stays in
-/// this process. It is a browsing history, so the file is for its owner only.
+/// Its methods never fail: an error of the file becomes a warning, and what is learnt stays in this
+/// process. The file amounts to a browsing history, so it is readable by its owner only.
 #[derive(Clone, Debug)]
 pub struct MemoryStore {
     handle: Arc<Handle>,
@@ -86,16 +86,16 @@ impl Default for MemoryStore {
 }
 
 impl MemoryStore {
-    /// Keeps what is learnt in this SQLite file, made if need be, with mode 0600. A memory that is
-    /// damaged or of an unknown version is set aside under a name of its own, with a warning. What
-    /// is no memory (a link, a text, another program's database, another user's file) stays as it
-    /// is: then there is a warning, and [`is_persistent`](Self::is_persistent) is false.
+    /// Stores the memory in this SQLite file, which is created with mode 0600 if necessary. A
+    /// memory that is damaged or of an unknown version is renamed, with a warning. Anything that is
+    /// not a memory (a link, a text file, another program's database, another user's file) is left
+    /// alone: there is a warning then, and [`is_persistent`](Self::is_persistent) returns false.
     #[cfg(feature = "sqlite")]
     pub fn open(path: impl AsRef<std::path::Path>) -> Self {
         Self::open_with(path, Config::default())
     }
 
-    /// As [`open`](Self::open), with times and bounds of its own.
+    /// Like [`open`](Self::open), with custom lifetimes and limits.
     #[cfg(feature = "sqlite")]
     pub fn open_with(path: impl AsRef<std::path::Path>, config: Config) -> Self {
         let mut warnings = Vec::new();
@@ -105,12 +105,13 @@ impl MemoryStore {
         store
     }
 
-    /// Keeps what is learnt as long as this process lives.
+    /// Keeps the memory until this process exits.
     pub fn in_memory(config: Config) -> Self {
         Self::in_memory_with(config, [])
     }
 
-    /// The same, with these rows to begin with, as [`Self::entries`] of another store gives them.
+    /// Like [`in_memory`](Self::in_memory), with initial rows, as [`Self::entries`] of another
+    /// store returns them.
     pub fn in_memory_with(config: Config, records: impl IntoIterator<Item = Record>) -> Self {
         let mut memory = Memory::new(config.clone());
         for Record { key, entry } in records {
@@ -119,7 +120,7 @@ impl MemoryStore {
         Self::new(config, Kept::Here(memory))
     }
 
-    /// Keeps nothing and knows nothing: private mode.
+    /// Stores nothing and knows nothing: private mode.
     pub fn none() -> Self {
         Self::new(Config::default(), Kept::Nowhere)
     }
@@ -137,7 +138,7 @@ impl MemoryStore {
         Self { handle: Arc::new(Handle(Arc::new(inner))) }
     }
 
-    /// Whether what is learnt outlives this process: there is a file, and it can be used.
+    /// Returns whether the memory outlives this process: there is a file, and it can be used.
     pub fn is_persistent(&self) -> bool {
         match &*self.kept() {
             Kept::Nowhere | Kept::Here(_) => false,
@@ -155,12 +156,12 @@ impl MemoryStore {
         }
     }
 
-    /// The numbers it goes by.
+    /// Returns the configuration.
     pub fn config(&self) -> &Config {
         &self.inner().config
     }
 
-    /// Every row that still has something to say, in the order of keys.
+    /// Returns every row that has not expired, ordered by key.
     pub fn entries(&self) -> Vec<Record> {
         let now = now();
         let mut records = match &mut *self.kept() {
@@ -173,7 +174,7 @@ impl MemoryStore {
         records
     }
 
-    /// Forgets this host on every network. Gives the number of rows deleted.
+    /// Deletes what is known about this host on every network. Returns the number of rows deleted.
     pub fn forget(&self, host: &Host) -> usize {
         match &mut *self.kept() {
             Kept::Nowhere => 0,
@@ -183,8 +184,8 @@ impl MemoryStore {
         }
     }
 
-    /// Forgets everything. A file gets a new secret, so that nothing that programs started from now
-    /// on call a network can be linked with what it was called before.
+    /// Deletes everything. A file also gets a new secret, so that the network names of programs
+    /// started from now on cannot be linked to those used before.
     pub fn clear(&self) {
         match &mut *self.kept() {
             Kept::Nowhere => {}
@@ -194,14 +195,14 @@ impl MemoryStore {
         }
     }
 
-    /// What went wrong with the file so far, for people. Each is given once.
+    /// Returns the problems with the file so far, as text for people. Each is returned once.
     pub fn warnings(&self) -> Vec<String> {
         // What is still to be written may go wrong too.
         self.inner().write_queued();
         lock(&self.inner().warnings).drain(..).collect()
     }
 
-    /// What a race with this host on this network needs to know that trusts like this.
+    /// Returns what a race with this host on this network, under this trust, needs to know.
     pub fn view(&self, network: &NetworkId, host: &Host, trust: &Trust) -> View {
         let now = now();
         match &mut *self.kept() {
@@ -215,7 +216,7 @@ impl MemoryStore {
         }
     }
 
-    /// Takes one outcome in, seen under this trust.
+    /// Stores one outcome that was seen under this trust.
     pub fn learn(&self, evidence: &Evidence, trust: &Trust) {
         let (evidence, trust) = (evidence.clone(), trust.clone());
         let lesson = Lesson { evidence, trust, network_name: None };

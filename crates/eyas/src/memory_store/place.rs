@@ -1,9 +1,9 @@
-//! What lies where the memory is to be, looked at before anything is touched.
+//! Inspects what is at the path of the memory before anything is touched.
 //!
-//! The path may be a slip of the pen: a text, another program's database, a link to either. So a file
-//! is used only if its header says that it is a memory, and everything else stays as it is. Nothing
-//! here opens a file that SQLite may have open in this process: closing any descriptor of it would
-//! drop SQLite's locks (fcntl(2)).
+//! The path may be a mistake: a text file, another program's database, a link to either. So a file
+//! is used only if its header says that it is a memory, and everything else is left alone. Nothing
+//! here opens a file that SQLite may have open in this process, because closing any descriptor of
+//! it would drop SQLite's locks (fcntl(2)).
 
 use std::ffi::OsString;
 use std::fmt::Write;

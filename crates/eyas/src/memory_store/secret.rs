@@ -1,4 +1,4 @@
-//! What names are made with that must mean nothing elsewhere.
+//! The secret of the keyed hashes, which keeps names meaningless outside of this memory.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};

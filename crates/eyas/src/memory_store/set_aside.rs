@@ -1,4 +1,4 @@
-//! A memory that cannot be used makes room for a new one, without being lost.
+//! Renames a memory that cannot be used, so that a new one can take its place and nothing is lost.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;

@@ -1,4 +1,4 @@
-//! The memory's rows in a SQLite file.
+//! Stores the rows of the memory in a SQLite file.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Which network this is: a fingerprint of default routes and gateways (a PvD of RFC 7556).
+//! Identifies the network: a fingerprint of default routes and gateways (a PvD of RFC 7556).
 
 use std::fmt::Write;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! Which network this is, and how it changes.
+//! Identifies the current network and watches for changes.
 
 use std::collections::BTreeMap;
 #[cfg(feature = "quic")]

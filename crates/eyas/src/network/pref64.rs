@@ -1,4 +1,4 @@
-//! NAT64 prefixes by DNS (RFC 7050), where there is no IPv4 route.
+//! Discovers NAT64 prefixes by DNS (RFC 7050) where there is no IPv4 route.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;

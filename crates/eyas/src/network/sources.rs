@@ -1,4 +1,4 @@
-//! The local addresses that can be sources (RFC 6724 §4).
+//! The local addresses that can be used as sources (RFC 6724 §4).
 
 use std::collections::BTreeMap;
 use std::io;

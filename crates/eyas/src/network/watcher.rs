@@ -1,4 +1,4 @@
-//! Notice of changes from the kernel (rtnetlink(7)).
+//! Change notifications from the kernel (rtnetlink(7)).
 
 use std::io;
 use std::os::fd::AsRawFd;

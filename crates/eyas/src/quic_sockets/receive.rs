@@ -1,9 +1,10 @@
-//! Trains of datagrams as the kernel gives them (GRO), handed on piece by piece.
+//! Splits trains of datagrams received from the kernel (GRO).
 //!
-//! quinn has 32 buffers, each as large as a socket says that a train may be: for the 64 KiB that Linux
-//! makes of one that is 2 to 3 MB, allocated and cleared for each endpoint, for a handshake of five
-//! datagrams as well. Here trains are received into memory that grows with what arrives, and
-//! quinn's buffers are for [`SEGMENTS`] datagrams each. What that copies is in the cache still.
+//! quinn allocates 32 receive buffers, each as large as the longest train that the socket declares:
+//! for Linux's trains of 64 KiB that is 2 to 3 MB, allocated and cleared for each endpoint, even
+//! for a handshake of five datagrams. Here trains are received into memory that grows with what
+//! arrives, and quinn's buffers hold [`SEGMENTS`] datagrams each. The extra copy is made while the
+//! data is still in the cache.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSliceMut};

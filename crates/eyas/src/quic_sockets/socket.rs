@@ -1,5 +1,5 @@
-//! The UDP socket that quinn sends and receives by: with what ICMP says (`unanswered`), and with a
-//! buffer of what is needed (`receive`).
+//! The UDP socket that quinn uses: it reports ICMP errors (`unanswered`), and its buffers are only
+//! as large as needed (`receive`).
 
 use std::fmt;
 use std::io::{self, IoSliceMut};

@@ -1,5 +1,5 @@
-//! QUIC attempts that nobody has answered yet, which are all that ICMP can end: anybody can forge its
-//! messages (RFC 9000 §14.2.1), and who was answered knows better.
+//! QUIC attempts that have not been answered yet. Only these can be ended by ICMP, because anyone
+//! can forge an ICMP message (RFC 9000 §14.2.1), and an answer from the peer proves it wrong.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

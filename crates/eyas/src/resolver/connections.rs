@@ -1,6 +1,6 @@
-//! How questions leave and answers come in: over UDP, TCP, TLS and HTTPS.
+//! Sends queries and receives answers: over UDP, TCP, TLS and HTTPS.
 //!
-//! Whichever way an answer comes, [`mend`] has it before the library reads it.
+//! Answers over every protocol pass through [`mend`] before the library parses them.
 
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};

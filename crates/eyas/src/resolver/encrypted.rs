@@ -1,4 +1,4 @@
-//! Servers of DNS over TLS (RFC 7858) and over HTTPS (RFC 8484).
+//! DNS servers over TLS (RFC 7858) and over HTTPS (RFC 8484).
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Why DNS gave no records.
+//! Why DNS returned no records.
 
 use eyas_race::dns::DnsFailure;
 use hickory_resolver::net::{DnsError, NetError};

@@ -1,6 +1,6 @@
-//! DNS over HTTPS (RFC 8484): a question is the body of a request, its answer that of the response.
+//! DNS over HTTPS (RFC 8484): a query is the body of a request, its answer that of the response.
 //!
-//! The library has this, too, but lets nobody see an answer before it has read it.
+//! The library implements this too, but gives no access to an answer before it has parsed it.
 
 use std::future::Future;
 use std::io;

@@ -1,4 +1,4 @@
-//! DNS, each record type on a query of its own (HEv3 §4).
+//! DNS, with one query per record type (HEv3 §4).
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -36,7 +36,7 @@ const CACHED_ANSWERS: u64 = 512;
 /// Records read of one answer; what a server sends beyond is left.
 pub(crate) const MAX_RECORDS: usize = 256;
 
-/// Asks DNS. Cheap to clone; clones share cache and connections.
+/// A DNS resolver. Cheap to clone; clones share the cache and the connections.
 #[derive(Clone, Debug)]
 pub struct Resolver {
     shared: Arc<Shared>,
@@ -69,24 +69,25 @@ impl Default for Resolver {
 }
 
 impl Resolver {
-    /// Asks the servers that the system is configured for, and reads its hosts file.
+    /// Uses the servers that the system is configured with, and its hosts file.
     pub fn system() -> Self {
         Self::of(Source::System)
     }
 
-    /// Asks this server, over UDP and, for what does not fit, over TCP.
+    /// Uses this server, over UDP, and over TCP for answers that do not fit.
     pub fn server(address: SocketAddr) -> Self {
         Self::of(Source::Server(address))
     }
 
-    /// Asks this server over TLS (DoT, RFC 7858; usually port 853), which must prove to be `name`.
+    /// Uses this server over TLS (DoT, RFC 7858; usually port 853). Its certificate must be valid
+    /// for `name`.
     #[cfg(feature = "encrypted-dns")]
     pub fn tls(address: SocketAddr, name: impl Into<String>) -> Self {
         Self::of(Source::Tls(address, name.into()))
     }
 
-    /// Whom to trust as a DoT or DoH server; what the platform trusts unless said. Nothing else
-    /// of the parameters counts here.
+    /// Sets the trust in DoT and DoH servers. The default is the platform's trust. No other
+    /// security parameters are used.
     #[cfg(feature = "encrypted-dns")]
     #[must_use]
     pub fn with_security(self, security: crate::SecurityParameters) -> Self {
@@ -95,7 +96,7 @@ impl Resolver {
         Self { shared, ..self }
     }
 
-    /// Asks this server over HTTPS (DoH, RFC 8484), such as `https://dns.example/dns-query`. A
+    /// Uses this server over HTTPS (DoH, RFC 8484), such as `https://dns.example/dns-query`. A host
     /// name in the URL is resolved by the system's resolver.
     #[cfg(feature = "encrypted-dns")]
     pub fn https(url: &str) -> Result<Self, crate::Error> {
@@ -112,15 +113,15 @@ impl Resolver {
         Self { shared: Arc::new(shared), overrides: Arc::new(Overrides::default()) }
     }
 
-    /// Answers for `host` at `port` with these addresses and asks DNS nothing about it: curl's
-    /// `--resolve`. A later call for the same host and port replaces the earlier.
+    /// Resolves `host` at `port` to these addresses without asking DNS, like curl's `--resolve`. A
+    /// later call for the same host and port replaces the earlier one.
     #[must_use]
     pub fn overriding(mut self, host: &str, port: u16, addresses: Vec<IpAddr>) -> Self {
         Arc::make_mut(&mut self.overrides).set(host, port, addresses);
         self
     }
 
-    /// Whether it has addresses of its own for `host`, at any port ([`Self::overriding`]).
+    /// Returns whether there are override addresses for `host` at any port ([`Self::overriding`]).
     pub fn overrides(&self, host: &str) -> bool {
         self.overrides.has(host)
     }
@@ -131,7 +132,7 @@ impl Resolver {
         Some(Answer { id: query.id, records, protected: true })
     }
 
-    /// Asks one question about the target that has this port. Dropping the future cancels it.
+    /// Sends one query about a target with this port. Dropping the future cancels it.
     pub async fn query(&self, query: &Query, port: u16) -> Answer {
         if let Some(answer) = self.known(query, port) {
             return answer;

@@ -1,4 +1,4 @@
-//! The caller's own addresses for a name: curl's `--resolve`.
+//! Addresses that the caller sets for a name, like curl's `--resolve`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

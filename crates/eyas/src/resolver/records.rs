@@ -1,4 +1,4 @@
-//! Records of an answer as facts without a wire format.
+//! Converts the records of an answer into the race's types.
 
 use eyas_race::dns::{DnsFailure, HttpsRecord, RecordType, Records};
 use hickory_resolver::proto::rr::rdata::svcb::{SVCB, SvcParamKey, SvcParamValue};

@@ -1,4 +1,4 @@
-//! What the DNS library runs on: tokio, with UDP sockets that mend what they receive.
+//! The runtime of the DNS library: tokio, with UDP sockets that repair what they receive.
 
 use std::future::Future;
 use std::io;

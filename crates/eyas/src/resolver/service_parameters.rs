@@ -1,10 +1,11 @@
-//! Service parameters where the DNS library and RFC 9460 disagree, set right before it reads them.
+//! Repairs service parameters on which the DNS library and RFC 9460 disagree, before the library
+//! parses them.
 //!
-//! An ALPN protocol identifier is any octets (§7.1.1); the library keeps text, and takes a message in
-//! which one is no UTF-8 for broken, with all good records in it. What no text can hold nobody here
-//! speaks, so its octets are replaced. The other way round it overlooks some values of the wrong form,
-//! for which a client has to reject all records of the answer (§2.2): those are made into what it
-//! refuses.
+//! An ALPN protocol identifier may be any octets (§7.1.1). The library stores text, and treats a
+//! whole message as malformed, with all its valid records, if one identifier is not UTF-8.
+//! Identifiers that are not text are not supported here anyway, so their octets are replaced.
+//! Conversely, the library accepts some malformed values for which a client must reject all records
+//! of the answer (§2.2): those are changed into something that it rejects.
 
 /// Record types that carry service parameters: SVCB and HTTPS.
 const SERVICE_BINDINGS: [u16; 2] = [64, 65];

@@ -1,4 +1,4 @@
-//! What a user holds of an association.
+//! The user's handle to an association.
 
 use std::any::Any;
 use std::future::poll_fn;
@@ -18,10 +18,10 @@ use super::slot::{Slot, Stage};
 use super::stack::Stack;
 use super::{SctpError, SctpStream};
 
-/// An SCTP association: messages on many streams, over one path or several. Cheap to clone; when
-/// the last clone and the last stream are dropped, it ends once all data has arrived.
+/// An SCTP association: messages on many streams, over one path or several. Cheap to clone; once
+/// the last clone and the last stream have been dropped, it shuts down after all data has arrived.
 ///
-/// It speaks as it is, without security: who asked for TLS reads and writes the
+/// Its messages are not encrypted: on a connection with TLS, use the
 /// [`Connection`](crate::Connection) instead.
 #[derive(Clone, Debug)]
 pub struct SctpAssociation(Arc<dyn Stack>);
@@ -36,17 +36,17 @@ impl SctpAssociation {
         &*self.0
     }
 
-    /// Hands in a message; waits for room in the send buffer. Cancel-safe: a message is taken
+    /// Sends a message, and waits for space in the send buffer. Cancel-safe: a message is accepted
     /// whole or not at all.
     ///
     /// # Errors
-    /// If the association cannot send it, now or ever.
+    /// If the association cannot send the message, now or ever.
     pub async fn send(&self, info: &SendInfo, data: Bytes) -> Result<(), SctpError> {
         poll_fn(|cx| self.0.poll_send(cx, info, &mut || data.clone())).await
     }
 
-    /// The next message on any stream that is not read as bytes, or the next part of a large one;
-    /// `None` once the peer is done. Cancel-safe.
+    /// Waits for the next message, or the next part of a large one, on any stream that is not read
+    /// as bytes. Returns `None` once the peer has finished. Cancel-safe.
     ///
     /// # Errors
     /// If the association was lost.
@@ -54,10 +54,10 @@ impl SctpAssociation {
         poll_fn(|cx| self.0.poll_receive(cx, None)).await
     }
 
-    /// The streams of this number as one stream of bytes.
+    /// Returns the pair of streams with this number as one byte stream.
     ///
     /// # Errors
-    /// If it is in use already, or the association has fewer streams.
+    /// If the stream is already in use, or the association has fewer streams.
     pub fn stream(&self, stream: StreamId) -> Result<SctpStream, SctpError> {
         if self.status().is_some_and(|status| stream.0 >= status.outbound_streams) {
             return Err(Misuse::NoSuchStream.into());
@@ -66,8 +66,8 @@ impl SctpAssociation {
         Ok(SctpStream::new(self.clone(), stream))
     }
 
-    /// The next notification (RFC 6458 §6.1); `None` once the association is over. Only the latest
-    /// are kept for who does not ask. Cancel-safe.
+    /// Waits for the next notification (RFC 6458 §6.1). Returns `None` once the association is
+    /// over. If notifications are not read, only the latest are kept. Cancel-safe.
     pub async fn event(&self) -> Option<Event> {
         poll_fn(|cx| {
             let told = self.with_slot(|slot| match (slot.notification(), &slot.stage) {
@@ -83,20 +83,19 @@ impl SctpAssociation {
         .await
     }
 
-    /// The association at this moment: state, streams, windows, and its paths (`SCTP_STATUS`).
+    /// Returns the current state of the association: streams, windows, and paths (`SCTP_STATUS`).
     pub fn status(&self) -> Option<Status> {
         self.0.status()
     }
 
-    /// The paths at this moment, in the order of their numbers; none once the association is over.
-    /// There is one to each address of the peer that is known. [`event`](Self::event) tells how
-    /// they change.
+    /// Returns the current paths, ordered by number; there is one for each known address of the
+    /// peer, and none once the association is over. [`event`](Self::event) reports changes.
     pub fn paths(&self) -> Vec<PathStatus> {
         self.status().map_or_else(Vec::new, |status| status.paths)
     }
 
-    /// What one stream has in the send buffer; `None` once the association is over, and where the
-    /// kernel speaks SCTP, which does not tell.
+    /// Returns how much one stream has in the send buffer. `None` once the association is over, and
+    /// for the kernel's SCTP, which does not report this.
     pub fn queue(&self, stream: StreamId) -> Option<QueueInfo> {
         self.0.queue(stream)
     }
@@ -107,13 +106,13 @@ impl SctpAssociation {
         self.0.local_address()
     }
 
-    /// The peer's address on the primary path, with its SCTP port; `None` once the association is
-    /// over.
+    /// Returns the peer's address on the primary path, with its SCTP port; `None` once the
+    /// association is over.
     pub fn remote(&self) -> Option<SocketAddr> {
         self.ends().map(|(remote, _)| remote)
     }
 
-    /// Whether the primary path runs inside UDP (RFC 6951).
+    /// Returns whether the primary path uses UDP encapsulation (RFC 6951).
     pub fn is_encapsulated(&self) -> bool {
         self.ends().is_some_and(|(_, is_encapsulated)| is_encapsulated)
     }
@@ -125,10 +124,10 @@ impl SctpAssociation {
         Some((remote, path.remote.port() != 0))
     }
 
-    /// Ends the association once all data has arrived, and waits for it. Cancel-safe.
+    /// Shuts the association down once all data has arrived, and waits for the end. Cancel-safe.
     ///
     /// # Errors
-    /// If it is lost before.
+    /// If the association is lost before that.
     pub async fn shutdown(&self) -> Result<(), SctpError> {
         match self.0.shutdown() {
             Ok(()) | Err(Misuse::NoAssociation | Misuse::WrongState) => {}
@@ -144,20 +143,20 @@ impl SctpAssociation {
         .await
     }
 
-    /// Ends the association at once; what has not arrived is lost.
+    /// Aborts the association at once; data that has not arrived is lost.
     pub fn abort(&self, reason: impl Into<Bytes>) {
         self.0.abort(reason.into());
     }
 
-    /// Keeps `guard` until the association has ended, which may be long after everybody has let go of
-    /// it: while data is on its way to a peer that does not take it. It is dropped at once if the
-    /// association has ended already.
+    /// Keeps `guard` until the association has ended. That may be long after the last handle was
+    /// dropped, while data is on its way to a peer that does not read. If the association has
+    /// already ended, the guard is dropped at once.
     pub fn keep_until_ended(&self, guard: impl Any + Send) {
         // A slot that is gone belonged to an association that has ended.
         let _ = self.with_slot(|slot| slot.keep(Box::new(guard)));
     }
 
-    /// Makes a path the primary one, which new data takes.
+    /// Makes a path the primary one, which new data is sent on.
     ///
     /// # Errors
     /// If there is no such path.
@@ -165,43 +164,43 @@ impl SctpAssociation {
         Ok(self.0.set_primary(path)?)
     }
 
-    /// Tells the peer of another address of this host, which gives it another path (RFC 5061):
-    /// [`Event::OwnAddress`] says how that went. Where
-    /// [`auto_asconf`](eyas_sctp::config::AssociationConfig::auto_asconf) is on, addresses that the
-    /// host gets are told without being asked.
+    /// Announces another local address to the peer, which gives it another path (RFC 5061).
+    /// [`Event::OwnAddress`] reports the outcome. If
+    /// [`auto_asconf`](eyas_sctp::config::AssociationConfig::auto_asconf) is enabled, new addresses
+    /// of the host are announced automatically.
     ///
     /// # Errors
-    /// If the peer cannot do it
+    /// If the peer does not support it
     /// ([`dynamic_addresses`](eyas_sctp::config::Extensions::dynamic_addresses)), or too many
-    /// requests wait.
+    /// requests are pending.
     pub fn add_address(&self, address: IpAddr) -> Result<(), SctpError> {
         Ok(self.0.add_address(address)?)
     }
 
-    /// Takes an address of this host back (RFC 5061), unless it is the last one:
-    /// [`Event::OwnAddress`] says how that went.
+    /// Withdraws a local address (RFC 5061), unless it is the last one. [`Event::OwnAddress`]
+    /// reports the outcome.
     ///
     /// # Errors
-    /// If the peer cannot do it, or too many requests wait.
+    /// If the peer does not support it, or too many requests are pending.
     pub fn remove_address(&self, address: IpAddr) -> Result<(), SctpError> {
         Ok(self.0.remove_address(address)?)
     }
 
-    /// Asks the peer to send to this address of ours first (RFC 5061 §4.2.4): [`Event::OwnAddress`]
-    /// says how that went.
+    /// Asks the peer to use this local address as its primary destination (RFC 5061 §4.2.4).
+    /// [`Event::OwnAddress`] reports the outcome.
     ///
     /// # Errors
-    /// If the peer cannot do it, or too many requests wait.
+    /// If the peer does not support it, or too many requests are pending.
     pub fn set_peer_primary(&self, address: IpAddr) -> Result<(), SctpError> {
         Ok(self.0.set_peer_primary(address)?)
     }
 
-    /// Adds or replaces a key of AUTH that the peer has, too (RFC 4895; `SCTP_AUTH_KEY`). Keys that
-    /// are there from the first packet on are
+    /// Adds or replaces an AUTH key that is shared with the peer (RFC 4895; `SCTP_AUTH_KEY`). For
+    /// keys that are needed from the first packet on, see
     /// [`shared_keys`](eyas_sctp::config::AssociationConfig::shared_keys).
     ///
     /// # Errors
-    /// If AUTH was not agreed on, or there are too many keys.
+    /// If AUTH was not negotiated, or there are too many keys.
     pub fn set_shared_key(&self, key_id: u16, key: impl Into<Bytes>) -> Result<(), SctpError> {
         Ok(self.0.set_shared_key(key_id, key.into())?)
     }
@@ -209,15 +208,15 @@ impl SctpAssociation {
     /// Signs with this key from now on (`SCTP_AUTH_ACTIVE_KEY`).
     ///
     /// # Errors
-    /// If AUTH was not agreed on, or there is no such key.
+    /// If AUTH was not negotiated, or there is no such key.
     pub fn activate_shared_key(&self, key_id: u16) -> Result<(), SctpError> {
         Ok(self.0.activate_shared_key(key_id)?)
     }
 
-    /// Removes a key (`SCTP_AUTH_DELETE_KEY`): what is signed with it counts for nothing.
+    /// Removes a key (`SCTP_AUTH_DELETE_KEY`): chunks signed with it are no longer accepted.
     ///
     /// # Errors
-    /// If AUTH was not agreed on, there is no such key, or it is the one that is signed with.
+    /// If AUTH was not negotiated, there is no such key, or it is the active key.
     pub fn remove_shared_key(&self, key_id: u16) -> Result<(), SctpError> {
         Ok(self.0.remove_shared_key(key_id)?)
     }
@@ -225,25 +224,25 @@ impl SctpAssociation {
     /// Resets our outgoing streams, or the peer's; all of them if `streams` is empty (RFC 6525).
     ///
     /// # Errors
-    /// If the peer cannot do it, or another request is under way.
+    /// If the peer does not support it, or another request is pending.
     pub fn reset_streams(&self, outgoing: bool, streams: &[StreamId]) -> Result<(), SctpError> {
         Ok(self.0.reset_streams(outgoing, streams)?)
     }
 
-    /// Says that nothing more is sent on this stream, once all of it is on its way: the stream is
-    /// reset, which the peer is told after the last message ([`Event::StreamsReset`]). Where the
-    /// peer cannot reset streams, the association ends once all data has arrived.
+    /// Ends our side of this stream once everything written to it has been sent: the stream is
+    /// reset, which the peer learns after the last message ([`Event::StreamsReset`]). If the peer
+    /// does not support stream resets, the association is shut down once all data has arrived.
     ///
     /// # Errors
-    /// If the association is not up.
+    /// If the association is not established.
     pub async fn end_stream(&self, stream: StreamId) -> Result<(), SctpError> {
         Ok(poll_fn(|cx| self.0.poll_end_stream(cx, stream)).await?)
     }
 
-    /// Asks for more streams (RFC 6525).
+    /// Requests more streams (RFC 6525).
     ///
     /// # Errors
-    /// If the peer cannot do it, or another request is under way.
+    /// If the peer does not support it, or another request is pending.
     pub fn add_streams(&self, outbound: u16, inbound: u16) -> Result<(), SctpError> {
         Ok(self.0.add_streams(outbound, inbound)?)
     }

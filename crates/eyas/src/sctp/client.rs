@@ -1,4 +1,4 @@
-//! Opening associations: one UDP socket per address family for all of them, and one raw one.
+//! Opens associations: one UDP socket per address family for all of them, and one raw socket.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

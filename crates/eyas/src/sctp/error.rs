@@ -1,4 +1,4 @@
-//! What can go wrong with an association.
+//! Errors of associations.
 
 use std::io;
 
@@ -13,16 +13,16 @@ use crate::failure::failure;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SctpError {
-    /// The association was lost, or never came up.
+    /// The association was lost, or was never established.
     #[error("the association was lost: {}", loss_text(.0))]
     Lost(LossReason),
     /// It was closed, by this side or by the peer.
     #[error("the association is closed")]
     Closed,
-    /// The call makes no sense now or here.
+    /// The call is not valid now or here.
     #[error(transparent)]
     Misuse(#[from] Misuse),
-    /// The stream is already in use as a stream of bytes.
+    /// The stream is already in use as a byte stream.
     #[error("stream {0} is in use as a stream of bytes")]
     StreamTaken(u16),
 }

@@ -1,7 +1,7 @@
 //! One protocol endpoint, shared by the task that moves its packets and by its associations.
 //!
-//! Whoever calls the protocol holds the lock for that call alone and then wakes the task, which
-//! takes out what there is to send. So what several callers send at once shares packets.
+//! A caller holds the lock only for its own call and then wakes the task, which takes what is ready
+//! to be sent. So data that several callers send at the same time shares packets.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;

@@ -1,5 +1,5 @@
-//! What associations say of themselves, as JSON: what the packages for Python and C give. Times are
-//! milliseconds, with at most three decimals.
+//! The state and events of associations as JSON, as the Python and C packages return them. Times
+//! are in milliseconds, with at most three decimals.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::SctpError;
 
-/// An association at one moment: see [`Status`].
+/// A snapshot of an association: see [`Status`].
 #[derive(Clone, Debug, Serialize)]
 pub struct AssociationJson {
     /// Where it stands (RFC 9260 §4).

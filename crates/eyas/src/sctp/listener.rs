@@ -1,4 +1,4 @@
-//! Taking in associations at one SCTP port: inside UDP, over raw IP, or through the kernel.
+//! Accepts associations at one SCTP port: inside UDP, over raw IP, or through the kernel.
 
 use std::future::poll_fn;
 use std::io;
@@ -19,27 +19,29 @@ use super::{SctpAssociation, client};
 use crate::ServerIdentity;
 use crate::sockets::PORT_TRIES;
 
-/// Where and how to listen.
+/// The addresses and transports of an SCTP listener.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SctpListenParameters {
-    /// The addresses; their port is the SCTP port, and must be the same. `[::]` alone serves IPv4
-    /// too. Peers are told of all of them, and where one stands for all addresses of this host, of
-    /// these, as they come and go ([`AssociationConfig::auto_asconf`]).
+    /// The addresses. Their port is the SCTP port and must be the same for all. `[::]` alone serves
+    /// IPv4 too. All of them are announced to peers; an unspecified address stands for all
+    /// addresses of this host, including those that are added or removed later
+    /// ([`AssociationConfig::auto_asconf`]).
     pub addresses: Vec<SocketAddr>,
-    /// The UDP port for SCTP inside UDP (RFC 6951): 9899. 0 takes a free one, `None` serves none.
+    /// The UDP port for SCTP over UDP (RFC 6951), usually 9899. 0 chooses a free port, `None`
+    /// disables it.
     pub encapsulation_port: Option<u16>,
     /// Whether to serve SCTP directly over IP.
     pub over_ip: SctpOverIp,
-    /// Under which certificate SCTP inside DTLS is served at the same UDP port (RFC 8261); its key
-    /// must be one of ECDSA. `None` serves none.
+    /// The identity for SCTP over DTLS on the same UDP port (RFC 8261); its key must be an ECDSA
+    /// key. `None` disables it.
     pub dtls: Option<ServerIdentity>,
-    /// How the associations behave.
+    /// The configuration of the associations.
     pub association: AssociationConfig,
 }
 
 impl SctpListenParameters {
-    /// SCTP inside UDP, at its usual UDP port, and directly over IP, at this address.
+    /// Serves SCTP over UDP, at the default UDP port, and directly over IP, at this address.
     pub fn new(address: SocketAddr) -> Self {
         Self {
             addresses: vec![address],
@@ -51,20 +53,20 @@ impl SctpListenParameters {
     }
 }
 
-/// Whether SCTP is served directly over IP: through the kernel where it speaks SCTP, otherwise by
-/// eyas itself, which takes privileges.
+/// Whether SCTP is served directly over IP: through the kernel if it has SCTP, and otherwise by
+/// eyas itself, which requires privileges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SctpOverIp {
-    /// Not at all.
+    /// Never.
     No,
-    /// Where it is possible.
+    /// If possible.
     #[default]
     IfPossible,
-    /// In any case: that it is not possible is an error.
+    /// Always: it is an error if it is not possible.
     Must,
 }
 
-/// Accepts associations. Dropping it takes in no more; those accepted live on.
+/// Accepts associations. Dropping it stops accepting; accepted associations stay open.
 #[derive(Debug)]
 pub struct SctpListener {
     hub: Anchor,
@@ -78,10 +80,10 @@ pub struct SctpListener {
 }
 
 impl SctpListener {
-    /// Binds the sockets. Must be called inside a tokio runtime.
+    /// Binds the sockets. Must be called within a tokio runtime.
     ///
     /// # Errors
-    /// If a socket cannot be had: the port is taken, or privileges are missing.
+    /// If a socket cannot be opened: the port is taken, or privileges are missing.
     pub fn bind(parameters: &SctpListenParameters) -> io::Result<Self> {
         let ips = ips(&parameters.addresses);
         let mut wires = match parameters.encapsulation_port {
@@ -138,23 +140,23 @@ impl SctpListener {
         Ok(Self { hub, protected, kernel, port, _claims: claims })
     }
 
-    /// The SCTP port.
+    /// Returns the SCTP port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The UDP port that SCTP inside UDP is awaited at, if it is.
+    /// Returns the UDP port for SCTP over UDP, if that is served.
     pub fn encapsulation_port(&self) -> Option<u16> {
         let mut ports = self.hub.0.wires.iter().map(|wire| wire.local().port());
         ports.find(|port| *port != 0)
     }
 
-    /// Whether SCTP is served directly over IP.
+    /// Returns whether SCTP is served directly over IP.
     pub fn is_direct(&self) -> bool {
         self.kernel.is_some() || self.hub.0.wires.iter().any(Wire::is_shared)
     }
 
-    /// The next association that a peer has opened. Cancel-safe.
+    /// Waits for the next association opened by a peer. Cancel-safe.
     pub async fn accept(&self) -> SctpAssociation {
         let hub = &self.hub.0;
         let own = poll_fn(|cx| hub.poll_accept(cx).map_or(Poll::Pending, Poll::Ready));
@@ -170,7 +172,7 @@ impl SctpListener {
         }
     }
 
-    /// The next association that a peer has opened inside DTLS; pending forever where that is not
+    /// Waits for the next association opened by a peer inside DTLS; never returns if DTLS is not
     /// served. Cancel-safe.
     pub async fn accept_dtls(&self) -> SctpAssociation {
         let Some(Anchor(hub)) = &self.protected else { return std::future::pending().await };
@@ -178,8 +180,8 @@ impl SctpListener {
         SctpAssociation::new(OwnAssociation { hub: Arc::clone(hub), id })
     }
 
-    /// How many associations there are, accepted or not, inside DTLS or not; those of the kernel are
-    /// not among them.
+    /// Returns the number of associations, accepted or not, with or without DTLS. Those of the
+    /// kernel's SCTP are not counted.
     pub fn associations(&self) -> usize {
         let hubs = std::iter::once(&self.hub).chain(&self.protected);
         hubs.map(|hub| hub.0.lock().endpoint.associations().len()).sum()
@@ -191,7 +193,7 @@ impl SctpListener {
         self.hub.0.wires.iter().filter_map(Wire::beside).map(|sessions| sessions.count()).sum()
     }
 
-    /// What the protocol has counted so far; of what the kernel does it knows nothing.
+    /// Returns the protocol's counters. The kernel's SCTP is not included.
     pub fn counters(&self) -> Counters {
         self.hub.0.lock().endpoint.counters()
     }

@@ -1,26 +1,26 @@
 //! SCTP (RFC 9260) as a transport of connections: messages on streams over several paths.
 //!
-//! | file | job | source |
+//! | file | purpose | source |
 //! | --- | --- | --- |
 //! | `carrier/` | sockets: inside UDP, inside DTLS, raw | RFC 6951, RFC 8261, RFC 9260 |
-//! | `kernel/` | the kernel's own SCTP, where it speaks it | RFC 6458 |
+//! | `kernel/` | the kernel's own SCTP, where it has one | RFC 6458 |
 //! | `hub` | one protocol endpoint, shared by its task and its associations | |
-//! | `slot` | what the hub keeps for one association | |
+//! | `slot` | the hub's state for one association | |
 //! | `outbox` | packets on their way to the sockets | |
-//! | `own_addresses` | the addresses that peers are told of, as they come and go | RFC 5061 |
+//! | `own_addresses` | the addresses announced to peers, as they come and go | RFC 5061 |
 //! | `ports` | which packets of a shared socket are ours | |
-//! | `tap` | looking on where packets pass | |
+//! | `tap` | observing packets that pass | |
 //! | `task` | moves packets, times and events between sockets and endpoint | |
-//! | `association` | what a user holds: messages, paths, state | RFC 6458 |
-//! | `stack` | what an association asks of who speaks SCTP for it | |
+//! | `association` | the user's handle: messages, paths, state | RFC 6458 |
+//! | `stack` | the interface of an SCTP implementation below an association | |
 //! | `own` | an association of our own stack | |
-//! | `json` | what associations say of themselves, as JSON | |
+//! | `json` | the state of associations as JSON | |
 //! | `stream` | one stream in each direction as bytes | RFC 3436 §4 |
 //! | `secured` | TLS over a pair of streams | RFC 3436 |
 //! | `streams` | further pairs of streams, of the same peer | RFC 3436 |
 //! | `client` | opening associations | RFC 9260 §5 |
 //! | `wires` | the sockets alone, for another protocol endpoint | |
-//! | `listener` | taking them in | RFC 9260 §5 |
+//! | `listener` | accepting associations | RFC 9260 §5 |
 //!
 //! The protocol itself is [`protocol`]: pure, without sockets and clock.
 

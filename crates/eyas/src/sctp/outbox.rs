@@ -1,4 +1,4 @@
-//! Packets on their way out: the socket that each leaves by, and those that a full one has not taken.
+//! Outgoing packets: the socket that each is sent on, and those that wait for a full one.
 
 use std::collections::VecDeque;
 use std::io;

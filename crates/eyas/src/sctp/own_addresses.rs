@@ -1,4 +1,4 @@
-//! The addresses of this host that an endpoint's peers may be told of, and how they change.
+//! The local addresses that may be announced to an endpoint's peers, and their changes.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};

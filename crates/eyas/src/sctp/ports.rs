@@ -1,7 +1,7 @@
-//! Which packets of a socket that other processes share are ours.
+//! Decides which packets of a socket shared with other processes are ours.
 //!
-//! A raw socket gets every packet of protocol 132. To answer one that is for somebody else's port
-//! would end somebody else's association.
+//! A raw socket receives every packet of protocol 132. Answering one for somebody else's port would
+//! end somebody else's association.
 
 use std::collections::HashMap;
 

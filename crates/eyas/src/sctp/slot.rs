@@ -1,4 +1,4 @@
-//! What the hub keeps for one association.
+//! The hub's state for one association.
 
 use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};

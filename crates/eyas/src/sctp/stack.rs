@@ -1,4 +1,4 @@
-//! Who speaks SCTP below an association.
+//! The SCTP implementation below an association.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};

@@ -16,9 +16,9 @@ use super::SctpAssociation;
 /// The most bytes that one write makes a message of.
 const MAX_MESSAGE: usize = 64 * 1024;
 
-/// A pair of streams of the same number as one stream of bytes both ways. Every write is one
-/// message or more, sent in order; what the peer sends is read in order, whatever messages it made
-/// of it.
+/// A pair of streams with the same number as one bidirectional byte stream. Every write sends one
+/// or more messages in order; the peer's data is read in order, however it was divided into
+/// messages.
 #[derive(Debug)]
 pub struct SctpStream {
     association: SctpAssociation,
@@ -34,20 +34,20 @@ impl SctpStream {
         Self { association, info, rest: VecDeque::new(), is_shut: false }
     }
 
-    /// The association below.
+    /// Returns the underlying association.
     pub fn association(&self) -> &SctpAssociation {
         &self.association
     }
 
-    /// The association below, of which this stream is read as messages again. What was read of a
-    /// message so far is not given again.
+    /// Returns the underlying association, and makes this stream carry messages again. The part of
+    /// a message that has already been read is not returned again.
     pub fn into_association(self) -> SctpAssociation {
         let association = self.association.clone();
         association.give_back_stream(self.info.stream);
         association
     }
 
-    /// The number of the streams.
+    /// Returns the number of the streams.
     pub fn id(&self) -> StreamId {
         self.info.stream
     }

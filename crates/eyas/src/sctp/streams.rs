@@ -1,4 +1,4 @@
-//! Further streams of an association as streams of bytes, with the security of the first.
+//! Further streams of an association as byte streams, with the security of the first.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,8 +14,9 @@ use crate::connection_info::ConnectionInfo;
 use crate::failure::failure;
 use crate::feedback::Feedback;
 
-/// What makes streams of bytes of the further streams of an association, also when the
-/// [`Connection`](crate::Connection) has become a stream itself. Cheap to clone; it keeps the association.
+/// Opens byte streams over the further streams of an association, even after the
+/// [`Connection`](crate::Connection) has been converted into a stream. Cheap to clone; it keeps the
+/// association open.
 #[derive(Clone)]
 pub struct SctpStreams {
     pub(crate) association: SctpAssociation,
@@ -26,12 +27,12 @@ pub struct SctpStreams {
 }
 
 impl SctpStreams {
-    /// This pair of streams as one stream of bytes, under a TLS session of its own if the connection has
-    /// TLS (RFC 3436 §4). The peer has to do the same with the same number, and to show the same
-    /// certificate as on stream 0: nothing else ties the sessions to one another.
+    /// Opens this pair of streams as one byte stream, in a TLS session of its own if the connection
+    /// uses TLS (RFC 3436 §4). The peer must do the same with the same number and present the same
+    /// certificate as on stream 0, because nothing else ties the sessions to one another.
     ///
     /// # Errors
-    /// If the streams are in use, or the handshake fails, or somebody else answers it.
+    /// If the streams are in use, the handshake fails, or it is answered by somebody else.
     pub async fn stream(&self, stream: StreamId) -> Result<ByteStream, Failure> {
         let opened = self.association.stream(stream);
         let opened = opened.map_err(|error| of_attempt(&error, Level::Transport))?;

@@ -1,4 +1,4 @@
-//! Looking on where packets pass.
+//! Observes packets that pass.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -8,20 +8,20 @@ use eyas_sctp::io::Ecn;
 /// Packets of one size that pass a socket together, without IP and UDP headers.
 #[derive(Clone, Copy, Debug)]
 pub struct Train<'a> {
-    /// Where they come from. The port is that of the UDP encapsulation, 0 without.
+    /// The source address. The port is that of the UDP encapsulation, 0 without.
     pub source: SocketAddr,
-    /// Where they go.
+    /// The destination address.
     pub destination: SocketAddr,
-    /// The congestion mark of their IP headers.
+    /// The ECN codepoint of their IP headers.
     pub ecn: Ecn,
-    /// The packets, one after the other.
+    /// The packets, back to back.
     pub contents: &'a [u8],
-    /// Bytes of each packet but the last, which may be shorter.
+    /// The size in bytes of each packet but the last, which may be shorter.
     pub segment_size: usize,
 }
 
-/// Sees packets pass. It is called in their way: whoever takes long delays them.
+/// Observes packets as they pass. It is called inline, so a slow implementation delays them.
 pub trait Tap: fmt::Debug + Send + Sync {
-    /// These have left, or have arrived.
+    /// Called when these packets have been sent or received.
     fn passed(&self, train: &Train<'_>);
 }

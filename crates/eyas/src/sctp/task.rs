@@ -1,4 +1,4 @@
-//! The task of a hub: packets from the sockets to the protocol and back, and the time.
+//! The task of a hub: moves packets and times between the sockets and the protocol.
 
 use std::io;
 use std::sync::Arc;

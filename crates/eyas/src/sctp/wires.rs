@@ -1,4 +1,4 @@
-//! The sockets that carry SCTP packets, for those who have a protocol endpoint of their own.
+//! The sockets that carry SCTP packets, for programs with a protocol endpoint of their own.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -21,8 +21,8 @@ const BROKEN_PAUSE: Duration = Duration::from_millis(50);
 
 /// A socket for each address family, or for each address: inside UDP, or directly over IP.
 ///
-/// Must be used inside a tokio runtime. Sockets of another family than those that could be had carry
-/// nothing: not every host has IPv6.
+/// Must be used within a tokio runtime. Packets of an address family for which no socket could be
+/// opened are not sent: not every host has IPv6.
 #[derive(Debug)]
 pub struct Wires {
     wires: Vec<Wire>,
@@ -33,11 +33,11 @@ pub struct Wires {
 }
 
 impl Wires {
-    /// Inside UDP (RFC 6951) at this port, or at any if it is 0; at these addresses, or at all if there
-    /// are none.
+    /// Opens sockets for SCTP over UDP (RFC 6951) at this port, or at any free port if it is 0, and
+    /// at these addresses, or at all if there are none.
     ///
     /// # Errors
-    /// If an address is not one of this host's, or somebody has the port.
+    /// If an address is not a local one, or the port is taken.
     pub fn udp(addresses: &[IpAddr], port: u16) -> io::Result<Self> {
         let mut port = port;
         Self::open(addresses, |ip| {
@@ -48,10 +48,10 @@ impl Wires {
         })
     }
 
-    /// Directly over IP, protocol 132.
+    /// Opens sockets for SCTP directly over IP, protocol 132.
     ///
     /// # Errors
-    /// If this user may not open raw sockets, or the kernel speaks SCTP itself.
+    /// If this user may not open raw sockets, or the kernel handles SCTP itself.
     pub fn raw(addresses: &[IpAddr]) -> io::Result<Self> {
         match access() {
             Access::Raw => Self::open(addresses, Wire::raw),
@@ -81,20 +81,20 @@ impl Wires {
         Ok(Self { wires, outbox: Mutex::default(), waits: Notify::new(), tap: None })
     }
 
-    /// Shows all packets that leave and arrive to somebody.
+    /// Passes all packets sent and received to `tap`.
     #[must_use]
     pub fn with_tap(mut self, tap: Arc<dyn Tap>) -> Self {
         self.tap = Some(tap);
         self
     }
 
-    /// The UDP port, if packets go inside UDP.
+    /// Returns the UDP port, if packets are encapsulated in UDP.
     pub fn udp_port(&self) -> Option<u16> {
         self.wires.first().map(|wire| wire.local().port()).filter(|port| *port != 0)
     }
 
-    /// The addresses of this host that the sockets serve now, most wanted first; loopback last, unless
-    /// sockets are bound to it.
+    /// Returns the local addresses that the sockets currently serve, most preferred first; loopback
+    /// addresses last, unless sockets are bound to them.
     pub fn addresses(&self) -> Vec<IpAddr> {
         let mut addresses = Bound::of(&self.wires).now();
         for wire in self.wires.iter().filter(|wire| wire.local().ip().is_unspecified()) {
@@ -106,14 +106,15 @@ impl Wires {
         addresses
     }
 
-    /// What [`Self::changed`] looks at: changes from now on. Must be called inside a tokio runtime.
+    /// Returns the state that [`Self::changed`] needs: changes are counted from now on. Must be
+    /// called within a tokio runtime.
     pub fn changes(&self) -> Changes {
         let bound = Bound::of(&self.wires);
         let known = bound.now();
         Changes(Watch::new(bound, known))
     }
 
-    /// Waits until [`Self::addresses`] are others than before. Cancel-safe.
+    /// Waits until [`Self::addresses`] has changed. Cancel-safe.
     pub async fn changed(&self, changes: &mut Changes) -> Vec<IpAddr> {
         let watch = &mut changes.0;
         loop {
@@ -130,8 +131,8 @@ impl Wires {
         }
     }
 
-    /// Sends a train of packets, once those that wait for a full socket have left. What cannot be sent
-    /// is lost, as on any path; that no way leads there is given back.
+    /// Sends a train of packets after those that are waiting for a full socket. What cannot be sent
+    /// is lost, as on any path; the returned inputs report that there is no route.
     pub fn send(&self, transmit: Transmit) -> Vec<Input> {
         let mut outbox = self.outbox();
         if outbox.trains.len() < MAX_OUTBOX {
@@ -147,8 +148,8 @@ impl Wires {
         arrivals
     }
 
-    /// Sends what waits for full sockets, whenever they have room, until there is something to be told:
-    /// that no way leads there. Cancel-safe.
+    /// Sends the waiting packets whenever the full sockets have space, and returns when there is
+    /// something to report: that there is no route. Cancel-safe.
     pub async fn flush(&self) -> Vec<Input> {
         let mut arrivals = Arrivals::new();
         while arrivals.is_empty() {
@@ -188,13 +189,13 @@ impl Wires {
         self.outbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many sockets there are; each is read on its own.
+    /// Returns the number of sockets; each is read separately.
     pub fn count(&self) -> usize {
         self.wires.len()
     }
 
-    /// Waits until something came in at the socket of this number, and gives what that was. Nothing is
-    /// lost if it is dropped while it waits for that.
+    /// Waits for packets on the socket with this index and returns them. Nothing is lost if the
+    /// future is dropped while it waits.
     pub async fn receive(&self, index: usize, buffers: &mut Buffers) -> Vec<Input> {
         let mut arrivals = Arrivals::new();
         while arrivals.is_empty() {
@@ -213,11 +214,11 @@ impl Wires {
         arrivals
     }
 
-    /// What has come in at the socket of this number and nobody has read yet. Packets of this host to
-    /// itself are there as soon as they were sent.
+    /// Returns the unread packets of the socket with this index without waiting. Packets from this
+    /// host to itself are available as soon as they have been sent.
     ///
     /// # Errors
-    /// What says something about the socket and not about a packet.
+    /// If the error concerns the socket and not a single packet.
     pub fn receive_at_once(&self, index: usize, buffers: &mut Buffers) -> io::Result<Vec<Input>> {
         let wire = self.wires.get(index).ok_or(io::ErrorKind::NotFound)?;
         let mut arrivals = Arrivals::new();
@@ -240,11 +241,11 @@ pub(super) async fn read(
     }
 }
 
-/// What was known of this host's addresses.
+/// The last known local addresses.
 #[derive(Debug)]
 pub struct Changes(Watch);
 
-/// Memory to receive into, used again and again.
+/// Reusable receive buffers.
 #[derive(Debug)]
 pub struct Buffers(ReceiveBuffers);
 

@@ -1,4 +1,5 @@
-//! Keys that are known by themselves, and not by who has issued a certificate for them.
+//! Identifies public keys by their fingerprints, independently of who issued a certificate for
+//! them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,21 +20,22 @@ use super::signatures::check_signatures;
 /// How a fingerprint begins in words.
 const ALGORITHM: &str = "SHA256:";
 
-/// A public key by its fingerprint: SHA-256 over its SubjectPublicKeyInfo (RFC 5280 §4.1.2.7, as in
-/// RFC 7469 §2.4). In words it is `SHA256:` and base64 without padding, as OpenSSH writes fingerprints.
-/// A certificate that is made anew for the same key has the same one.
+/// The fingerprint of a public key: the SHA-256 hash of its SubjectPublicKeyInfo (RFC 5280
+/// §4.1.2.7, as in RFC 7469 §2.4). As text it is `SHA256:` followed by base64 without padding, as
+/// OpenSSH writes fingerprints. It stays the same when a certificate is renewed for the same key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyFingerprint([u8; 32]);
 
 impl KeyFingerprint {
-    /// Of the key in this certificate; `None` if it cannot be read. It is read by what verifies the
-    /// signatures of the handshake, so that both mean the same key.
+    /// Returns the fingerprint of the key in this certificate, or `None` if it cannot be parsed. It
+    /// is parsed by the same code that verifies the signatures of the handshake, so that both use
+    /// the same key.
     pub fn of(certificate: &CertificateDer<'_>) -> Option<Self> {
         let parsed = ParsedCertificate::try_from(certificate).ok()?;
         Some(Self(Sha256::digest(parsed.subject_public_key_info()).into()))
     }
 
-    /// The bytes of the hash.
+    /// Returns the bytes of the hash.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -51,7 +53,7 @@ impl fmt::Debug for KeyFingerprint {
     }
 }
 
-/// Why a text is no [`KeyFingerprint`].
+/// The error of parsing a [`KeyFingerprint`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected SHA256: and 43 letters of base64, as 'eyas tunnel keygen' prints them")]
 pub struct KeyFingerprintError;

@@ -1,4 +1,4 @@
-//! What security parameters are called in the memory.
+//! Names security parameters in the memory.
 
 use rustls_pki_types::CertificateDer;
 

@@ -1,7 +1,8 @@
-//! Why a certificate is not accepted, in words.
+//! Describes why a certificate is not accepted.
 //!
-//! The layers above a verifier pass on a word of it at most, and QUIC not even a type. So what a
-//! verifier refuses is described where the certificate is at hand, and found again by that word.
+//! The layers above a verifier pass on one word of its error at most, and QUIC not even a type. So
+//! the verifier's refusal is described where the certificate is available, and looked up again by
+//! that word.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,25 +23,26 @@ pub(crate) const VERDICT: &str = "invalid peer certificate: ";
 /// What is said where the certificate is no longer known.
 const UNKNOWN: &str = "the certificate is not accepted";
 
-/// What is wrong with the certificate of a server.
+/// What is wrong with a server's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CertificateFault {
-    /// It, or one that it depends on, is no longer valid.
+    /// The certificate, or one in its chain, has expired.
     Expired,
-    /// It, or one that it depends on, is not valid yet.
+    /// The certificate, or one in its chain, is not valid yet.
     NotYetValid,
-    /// It is for other names than the one that was asked for.
+    /// The certificate is for other names than the requested one.
     WrongName,
-    /// Nobody who is trusted here has issued it.
+    /// The certificate was not issued by a trusted authority.
     UnknownIssuer,
-    /// Something else; the failure has it in words.
+    /// Another fault, which the failure describes.
     Other,
 }
 
 impl CertificateFault {
-    /// What is wrong, if the failure is a certificate of the server's that was not accepted here.
-    /// `None` also where it was the server that took our certificate, or the lack of one, amiss.
+    /// Returns what is wrong, if the failure is that the server's certificate was not accepted
+    /// here. Returns `None` also if it was the server that rejected our certificate, or the lack of
+    /// one.
     pub fn of(failure: &Failure) -> Option<Self> {
         let detail = failure.detail.as_str();
         let begins = |start: &str| detail.starts_with(start);

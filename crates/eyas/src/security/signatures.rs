@@ -1,5 +1,5 @@
-//! The check that a peer holds the key of its certificate, the same whatever a verifier asks of the
-//! certificate itself.
+//! Checks that a peer has the key of its certificate, independently of how the certificate itself
+//! is verified.
 
 /// The methods of a certificate verifier for signatures; its field `algorithms` has those that are
 /// accepted.

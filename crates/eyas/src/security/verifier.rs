@@ -1,4 +1,4 @@
-//! Certificate verifiers for the two extremes: anyone, and nobody.
+//! Certificate verifiers for the two extremes: accept any, and accept none.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a certificate says of itself, and the sentences about what is wrong with it.
+//! Describes certificates, and what is wrong with them.
 
 use std::net::IpAddr;
 use std::time::Duration;

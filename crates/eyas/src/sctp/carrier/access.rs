@@ -1,4 +1,4 @@
-//! Whether this machine and user can send protocol 132 at all.
+//! Determines whether this machine and user can send IP protocol 132 at all.
 
 use std::io;
 use std::path::Path;
@@ -29,11 +29,11 @@ pub(crate) fn access() -> &'static Access {
     ACCESS.get_or_init(find_out)
 }
 
-/// Whether SCTP can be spoken directly over IP here, be it through raw sockets or through the
-/// kernel.
+/// Checks whether SCTP can run directly over IP here, either through raw sockets or through the
+/// kernel's SCTP.
 ///
 /// # Errors
-/// Says what is missing.
+/// Returns what is missing.
 pub fn direct_access() -> Result<(), &'static str> {
     match access() {
         Access::Raw | Access::Kernel => Ok(()),

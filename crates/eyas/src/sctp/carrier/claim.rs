@@ -1,9 +1,9 @@
-//! Which ports are listened at over raw IP. Every raw socket gets every packet of protocol 132, so
-//! the kernel sees no conflict where two processes listen at one port, and both would answer. So
-//! whoever listens claims the port with an abstract Unix socket, of which there is one of a name in
-//! a network namespace, and which is gone with its process.
+//! Claims the ports of listeners over raw IP. Every raw socket receives every packet of protocol
+//! 132, so the kernel sees no conflict if two processes listen on one port, and both would answer.
+//! So each listener claims its port with an abstract Unix socket: its name is unique in a network
+//! namespace, and it disappears with its process.
 //!
-//! Programs that speak SCTP over raw sockets without eyas claim nothing: of those nobody can know.
+//! Programs that use SCTP over raw sockets without eyas claim nothing and cannot be detected.
 
 use std::fs;
 use std::io;

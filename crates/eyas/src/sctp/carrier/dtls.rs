@@ -1,10 +1,10 @@
-//! SCTP inside DTLS records inside UDP (RFC 8261): packets in clear on this side, records on the
+//! SCTP inside DTLS records inside UDP (RFC 8261): clear packets on this side, records on the
 //! socket.
 //!
-//! A server awaits both kinds at one UDP port. Its wire for SCTP in clear reads the socket and
-//! hands over what is a record; so the two never mix, and what came in clear is never taken for what
-//! was protected. Each datagram is judged by what it is, for addresses can be forged: a session at an
-//! address takes nothing from an association in clear there, nor the other way round.
+//! A server accepts both kinds on one UDP port. Its wire for clear SCTP reads the socket and hands
+//! over what is a record, so the two never mix, and clear packets are never mistaken for protected
+//! ones. Each datagram is judged by its contents, because addresses can be forged: a session at an
+//! address takes nothing from a clear association there, nor the other way round.
 
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
-//! Letting the network cut a packet that is larger than the path takes.
+//! Allows the network to fragment a packet that exceeds the path MTU.
 //!
-//! Packets leave with "don't fragment" set, so that paths can be measured (RFC 8899). A packet
-//! that was made before its path shrank has to go out once all the same.
+//! Packets are sent with "don't fragment" set, so that path MTUs can be probed (RFC 8899). A packet
+//! that was built before its path's MTU shrank must still be sent once.
 
 use std::io;
 
@@ -19,7 +19,7 @@ sockopt_impl!(
     libc::c_int
 );
 sockopt_impl!(
-    /// Whether the socket goes by the path MTU that the kernel knows.
+    /// Whether the socket obeys the path MTU known to the kernel.
     MtuDiscoverV6,
     SetOnly,
     libc::IPPROTO_IPV6,

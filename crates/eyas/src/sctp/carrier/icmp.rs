@@ -1,5 +1,5 @@
-//! What ICMP means to SCTP (RFC 9260 §10): with what the message quotes of the packet, by which the
-//! core knows its own.
+//! Maps ICMP messages to SCTP (RFC 9260 §10), including the quoted part of the packet by which the
+//! core recognises its own.
 
 use std::net::SocketAddr;
 

@@ -1,15 +1,15 @@
-//! What carries the packets of our own SCTP: UDP sockets, raw sockets.
+//! The sockets that carry the packets of our own SCTP stack: UDP sockets and raw sockets.
 //!
-//! | module | job | source |
+//! | module | purpose | source |
 //! | --- | --- | --- |
 //! | `udp` | SCTP inside UDP, in trains of datagrams (GSO, GRO) | RFC 6951 |
 //! | `dtls` | SCTP inside DTLS inside UDP | RFC 8261 |
-//! | `raw` | SCTP directly over IP, protocol 132, where privileges allow | RFC 9260 |
-//! | `icmp` | what ICMP means to SCTP | RFC 9260 §10 |
-//! | `fragmentation` | letting routers cut a packet that is too big | RFC 8899 |
-//! | `ways` | which socket a packet leaves by | RFC 9260 §6.4 |
-//! | `claim` | one listener at a port over raw IP | |
-//! | `owner` | who has a UDP port that is taken | |
+//! | `raw` | SCTP directly over IP, protocol 132, where privileges allow it | RFC 9260 |
+//! | `icmp` | mapping of ICMP messages to SCTP | RFC 9260 §10 |
+//! | `fragmentation` | letting routers fragment a packet that is too big | RFC 8899 |
+//! | `ways` | choice of the socket for a packet | RFC 9260 §6.4 |
+//! | `claim` | one listener per port over raw IP | |
+//! | `owner` | which process has a UDP port that is taken | |
 //! | `access` | whether this machine and user can send protocol 132 at all | |
 //!
 //! Sockets here never block. A [`Wire`] is one socket of one address family.
@@ -51,7 +51,7 @@ use crate::datagram_socket::DatagramSocket;
 use crate::icmp::is_a_report;
 use crate::sctp::dtls::{Acceptance, Identity};
 
-/// SCTP inside UDP is awaited at this port unless said otherwise (RFC 6951 §5.1).
+/// The default UDP port for SCTP over UDP (RFC 6951 §5.1).
 pub const ENCAPSULATION_PORT: u16 = 9899;
 /// SCTP's number among the protocols of IP.
 pub(crate) const IPPROTO_SCTP: i32 = Transport::Sctp.ip_protocol() as i32;

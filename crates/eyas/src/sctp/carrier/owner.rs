@@ -1,4 +1,4 @@
-//! Who has a UDP port of this host, as far as the kernel shows it to this user.
+//! Finds the process that has a UDP port of this host, as far as the kernel shows it to this user.
 
 use std::fs;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! SCTP directly over IP, protocol 132, on raw sockets.
 //!
-//! A raw socket sees every packet of protocol 132 that reaches this host. What is not for one of
-//! our ports is dropped by the task that reads (`super::super::ports`), before anything could
-//! answer it.
+//! A raw socket receives every packet of protocol 132 that reaches this host. Packets for other
+//! ports than ours are dropped by the reading task (`super::super::ports`) before anything can
+//! answer them.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

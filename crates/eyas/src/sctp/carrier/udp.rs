@@ -1,4 +1,4 @@
-//! SCTP inside UDP (RFC 6951), in trains of datagrams where the kernel can (GSO and GRO).
+//! SCTP inside UDP (RFC 6951), in trains of datagrams where the kernel supports it (GSO and GRO).
 
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! Which socket a packet leaves by.
+//! Chooses the socket for each packet.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};

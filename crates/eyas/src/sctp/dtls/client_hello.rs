@@ -1,4 +1,4 @@
-//! The first message of a client, read as far as a server must before it keeps anything of it.
+//! Parses the first message of a client, as far as a server must before it keeps any state.
 
 use std::ops::Range;
 

@@ -1,9 +1,9 @@
-//! The exchange of cookies before a session: who cannot receive at its address is not let in, and
-//! nothing is kept of anybody before (RFC 6347 §4.2.1, RFC 9147 §5.1).
+//! The cookie exchange before a session: clients that cannot receive at their address are not
+//! admitted, and no state is kept for them (RFC 6347 §4.2.1, RFC 9147 §5.1).
 //!
-//! The DTLS library makes its cookies with a secret of each session, so that it needs the session
-//! first. Here the answer to a first ClientHello is made without one. A cookie holds all that is
-//! needed to tell from the second ClientHello what the first one was, which is part of what both
+//! The DTLS library makes its cookies with a secret of each session, so it needs the session first.
+//! Here the answer to a first ClientHello is made without one. A cookie contains everything needed
+//! to reconstruct, from the second ClientHello, what the first one was, which is part of what both
 //! sides sign in DTLS 1.3; the library is then shown both at once.
 
 use std::cell::Cell;

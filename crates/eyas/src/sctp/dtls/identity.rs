@@ -1,4 +1,4 @@
-//! The certificate and key to show in a DTLS handshake.
+//! The certificate and key for a DTLS handshake.
 
 use dimpl::DtlsCertificate;
 use rustls::crypto::ring::sign::any_ecdsa_type;

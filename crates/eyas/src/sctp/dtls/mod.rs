@@ -1,17 +1,17 @@
-//! SCTP over DTLS over UDP (RFC 8261): sessions of DTLS, with certificates verified as for TLS.
+//! SCTP over DTLS over UDP (RFC 8261): DTLS sessions, with certificates verified as for TLS.
 //!
-//! | file | job | source |
+//! | file | purpose | source |
 //! | --- | --- | --- |
-//! | `identity` | the certificate and key to show | |
-//! | `client_hello` | the first message of a client, read before anything is kept | RFC 6347 §4.2, RFC 9147 §5 |
+//! | `identity` | the certificate and key to present | |
+//! | `client_hello` | the first message of a client, parsed before any state is kept | RFC 6347 §4.2, RFC 9147 §5 |
 //! | `doorkeeper` | cookies before sessions, without state | RFC 6347 §4.2.1, RFC 9147 §5.1 |
-//! | `shares` | what one peer may have of the sessions | |
+//! | `shares` | how many sessions one peer may have | |
 //! | `session` | one session: handshake, verification, packets in and out | RFC 6347, RFC 9147 |
 //! | `sessions` | the sessions of one socket, bounded, with their timers | |
 //!
-//! The DTLS library hands over the certificate of the peer alone, not the chain that came with it:
-//! a certificate verifies if it is a trust anchor itself or was issued by one directly. It speaks
-//! ECDSA (P-256, P-384) only.
+//! The DTLS library hands over only the end-entity certificate of the peer, not the chain that came
+//! with it: a certificate verifies if it is a trust anchor itself or was issued directly by one.
+//! Only ECDSA (P-256, P-384) is supported.
 
 mod client_hello;
 mod doorkeeper;

@@ -1,4 +1,4 @@
-//! What one peer may have of the sessions and handshakes, so that it cannot take all of them.
+//! Limits the sessions and handshakes of one peer, so that it cannot take all of them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};

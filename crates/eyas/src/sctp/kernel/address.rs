@@ -1,4 +1,4 @@
-//! Socket addresses as bytes, as the kernel wants them and gives them.
+//! Converts socket addresses to and from the kernel's byte layout.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 

@@ -1,4 +1,4 @@
-//! An association of the kernel.
+//! An association of the kernel's SCTP.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

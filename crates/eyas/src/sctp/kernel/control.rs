@@ -1,4 +1,5 @@
-//! What goes with a message: `SCTP_SNDINFO`, `SCTP_PRINFO` and `SCTP_RCVINFO` (RFC 6458 §5.3).
+//! The ancillary data of a message: `SCTP_SNDINFO`, `SCTP_PRINFO` and `SCTP_RCVINFO` (RFC 6458
+//! §5.3).
 
 use std::time::Duration;
 

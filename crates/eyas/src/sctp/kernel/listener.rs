@@ -1,4 +1,4 @@
-//! Taking in associations that the kernel completes.
+//! Accepts associations of the kernel's SCTP.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,20 +1,20 @@
-//! The kernel's own SCTP, where it speaks it: one-to-one sockets (RFC 6458 §4).
+//! The kernel's own SCTP, where it has one: one-to-one sockets (RFC 6458 §4).
 //!
-//! Where there is one, it alone answers for protocol 132. To its users an association of the kernel
-//! is a [`SctpAssociation`](super::SctpAssociation) like any other, with these differences: nothing
-//! is told of the INIT ACK, so that a race cannot hold an attempt there; of the paths only the
-//! primary one is shown; and what one stream has in the send buffer is not known.
+//! Where the kernel has SCTP, it alone handles protocol 132. For its users an association of the
+//! kernel is a [`SctpAssociation`](super::SctpAssociation) like any other, with these differences:
+//! the INIT ACK is not reported, so a race cannot hold an attempt there; only the primary path is
+//! shown; and how much a stream has in the send buffer is unknown.
 //!
-//! | file | job | source |
+//! | file | purpose | source |
 //! | --- | --- | --- |
 //! | `socket` | a socket: opening, connecting, accepting, messages and notifications | RFC 6458 §4 |
-//! | `options` | what is set on it and asked of it | RFC 6458 §8 |
-//! | `control` | what goes with a message | RFC 6458 §5.3 |
-//! | `notification` | what the kernel tells | RFC 6458 §6.1 |
-//! | `address` | addresses as the kernel wants them | |
+//! | `options` | socket options | RFC 6458 §8 |
+//! | `control` | the ancillary data of a message | RFC 6458 §5.3 |
+//! | `notification` | the kernel's notifications | RFC 6458 §6.1 |
+//! | `address` | addresses in the kernel's layout | |
 //! | `association` | an association of the kernel | |
-//! | `task` | moves messages and notifications to who waits for them | |
-//! | `listener` | taking in associations | |
+//! | `task` | passes messages and notifications to those waiting for them | |
+//! | `listener` | accepting associations | |
 
 mod address;
 mod association;

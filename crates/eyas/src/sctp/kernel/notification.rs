@@ -1,4 +1,4 @@
-//! What the kernel tells of an association, as Linux lays it out (RFC 6458 §6.1).
+//! The kernel's notifications about an association, in Linux's layout (RFC 6458 §6.1).
 
 use std::net::SocketAddr;
 

@@ -1,6 +1,6 @@
-//! What is set on a socket of the kernel's SCTP and asked of it (RFC 6458 §8), with the numbers and
-//! the layouts of `linux/sctp.h`. On a one-to-one socket the kernel pays no heed to the identifier
-//! of the association that most of these begin with.
+//! The options of a socket of the kernel's SCTP (RFC 6458 §8), with the numbers and layouts of
+//! `linux/sctp.h`. On a one-to-one socket the kernel ignores the association identifier that most
+//! of these begin with.
 
 use std::io;
 use std::net::SocketAddr;
