@@ -1,4 +1,4 @@
-//! Bodies of requests and responses: nothing, octets in memory, or a stream.
+//! Request and response bodies: empty, in memory, or streaming.
 
 mod announced;
 
@@ -21,8 +21,8 @@ use announced::Announced;
 /// How much is read from a caller's reader at once, in bytes.
 const READ_CHUNK: usize = 64 * 1024;
 
-/// A body. What is in memory can be sent again (after a redirect, on a fresh connection); a
-/// stream cannot.
+/// A request or response body. A body in memory can be sent again (after a redirect, on a new
+/// connection); a stream cannot.
 pub struct Body(Content);
 
 enum Content {
@@ -32,12 +32,12 @@ enum Content {
 }
 
 impl Body {
-    /// No body.
+    /// Returns an empty body.
     pub const fn empty() -> Self {
         Self(Content::Empty)
     }
 
-    /// Any other implementation of [`http_body::Body`].
+    /// Wraps any other implementation of [`http_body::Body`].
     pub fn wrap<B>(body: B) -> Self
     where
         B: HttpBody<Data = Bytes> + Send + 'static,
@@ -52,7 +52,7 @@ impl Body {
         Self(Content::Stream(UnsyncBoxBody::new(body)))
     }
 
-    /// A stream of chunks, as they become available.
+    /// Creates a body from a stream of chunks.
     pub fn from_stream<S, E>(stream: S) -> Self
     where
         S: Stream<Item = Result<Bytes, E>> + Send + 'static,
@@ -61,17 +61,17 @@ impl Body {
         Self::wrap(StreamBody::new(stream.map_ok(Frame::data)))
     }
 
-    /// What a reader gives, until its end.
+    /// Creates a body from a reader, which is read to its end.
     pub fn from_reader(reader: impl AsyncRead + Send + 'static) -> Self {
         Self::from_stream(tokio_util::io::ReaderStream::with_capacity(reader, READ_CHUNK))
     }
 
-    /// A file, which is read while it is sent. Its length is that of now; what is added meanwhile is left
-    /// out, and sending fails if it becomes shorter. A device or a pipe has no length, and is read until its
-    /// end.
+    /// Creates a body from a file, which is read while it is sent. The length is that at the time
+    /// of the call: anything appended later is not sent, and sending fails if the file becomes
+    /// shorter. A device or a pipe has no length and is read to its end.
     ///
     /// # Errors
-    /// What the system says about a file that cannot be opened.
+    /// The system's error if the file cannot be opened.
     pub async fn from_file(path: impl AsRef<Path>) -> io::Result<Self> {
         let file = tokio::fs::File::open(path).await?;
         let metadata = file.metadata().await?;
@@ -90,7 +90,7 @@ impl Body {
         matches!(self.0, Content::Empty)
     }
 
-    /// Another body with the same octets, if this one is in memory.
+    /// Returns a copy of this body if it is in memory.
     pub fn try_clone(&self) -> Option<Self> {
         self.in_memory().map(Self::from)
     }
@@ -104,11 +104,11 @@ impl Body {
         }
     }
 
-    /// The next chunk, or `None` at the end. Trailers are skipped.
+    /// Returns the next chunk, or `None` at the end. Trailers are skipped.
     ///
     /// # Errors
-    /// What the connection or the source of the stream met; of a response, one of the kinds that
-    /// [`Kind::is_body`] or [`Kind::is_timeout`] names.
+    /// An error of the connection or of the source of the stream; for a response, one for which
+    /// [`Kind::is_body`] or [`Kind::is_timeout`] is true.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
         while let Some(frame) = self.frame().await {
             if let Ok(data) = frame?.into_data() {
@@ -118,10 +118,10 @@ impl Body {
         Ok(None)
     }
 
-    /// The whole body. Its size is bounded by the `max_body` of the client, if one is set.
+    /// Returns the whole body. Its size is limited by the client's `max_body`, if set.
     ///
     /// # Errors
-    /// As [`chunk`](Self::chunk).
+    /// The same as for [`chunk`](Self::chunk).
     pub async fn bytes(self) -> Result<Bytes, Error> {
         match self.0 {
             Content::Empty => Ok(Bytes::new()),
@@ -130,7 +130,7 @@ impl Body {
         }
     }
 
-    /// The chunks as a stream.
+    /// Returns the chunks as a stream.
     pub fn into_stream(self) -> impl Stream<Item = Result<Bytes, Error>> + Send {
         http_body_util::BodyStream::new(self).filter_map(|frame| {
             std::future::ready(frame.map(|frame| frame.into_data().ok()).transpose())

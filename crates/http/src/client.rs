@@ -1,21 +1,21 @@
-//! The client: one call from a request to its response, over the best transport that works.
+//! The HTTP client: from a request to its response, over the best transport that works.
 //!
-//! | module | job |
+//! | module | purpose |
 //! | --- | --- |
-//! | `builder` | what a client is made of |
+//! | `builder` | configuration of a client |
 //! | `request`, `response` | the convenience API |
-//! | `credentials` | who asks, as a field |
-//! | `request_url` | what a request has unless the caller said otherwise |
-//! | `exchange` | redirects, cookies, decompression, the time allowed |
-//! | `limits` | what each of them may take |
-//! | `attempt` | one request on one connection, and when it may go on another |
-//! | `route` | where a URL leads |
+//! | `credentials` | the `Authorization` field |
+//! | `request_url` | defaults of a request |
+//! | `exchange` | redirects, cookies, decompression, time limits |
+//! | `limits` | time and redirect limits |
+//! | `attempt` | one request on one connection, and when it may be retried on another |
+//! | `route` | from a URL to its origin, connections and proxy |
 //! | `connect`, `dial` | from a target to a connection: the race and its late switch |
 //! | `direct` | connections without a pool |
 //! | `early` | requests as 0-RTT data |
 //! | `alternatives` | when an alternative service is tried |
-//! | `proxy`, `proxied` | the proxy before a URL, and the way through it |
-//! | `tunnel` | a proxy that is asked by CONNECT, over any version |
+//! | `proxy`, `proxied` | choosing a proxy, and connecting through it |
+//! | `tunnel` | tunnels by CONNECT, over any version |
 
 mod alternatives;
 mod attempt;
@@ -77,10 +77,10 @@ use crate::{
     pool::{Key, Pool},
 };
 
-/// An HTTP client. Cheap to clone; clones share connections, cookies and what was learnt.
+/// An HTTP client. Cheap to clone; clones share connections, cookies and everything learnt.
 ///
-/// Dropping the future of a request cancels it; dropping the last clone closes all connections
-/// that carry no response.
+/// Dropping the future of a request cancels it. Dropping the last clone closes all connections,
+/// except those with a response in progress.
 #[derive(Clone)]
 pub struct Client(Arc<Inner>);
 
@@ -136,8 +136,8 @@ impl Inner {
 }
 
 impl Client {
-    /// Starts with the defaults: race, all versions, redirects, decompression, proxies of the
-    /// environment.
+    /// Returns a builder with the defaults: racing, all versions, redirects, decompression, and the
+    /// proxies of the environment.
     pub fn builder() -> ClientBuilder {
         ClientBuilder::default()
     }
@@ -163,44 +163,44 @@ impl Client {
         }))
     }
 
-    /// A GET request.
+    /// Creates a GET request.
     pub fn get(&self, url: impl AsRef<str>) -> RequestBuilder {
         self.request(Method::GET, url)
     }
 
-    /// A HEAD request.
+    /// Creates a HEAD request.
     pub fn head(&self, url: impl AsRef<str>) -> RequestBuilder {
         self.request(Method::HEAD, url)
     }
 
-    /// A POST request.
+    /// Creates a POST request.
     pub fn post(&self, url: impl AsRef<str>) -> RequestBuilder {
         self.request(Method::POST, url)
     }
 
-    /// A PUT request.
+    /// Creates a PUT request.
     pub fn put(&self, url: impl AsRef<str>) -> RequestBuilder {
         self.request(Method::PUT, url)
     }
 
-    /// A DELETE request.
+    /// Creates a DELETE request.
     pub fn delete(&self, url: impl AsRef<str>) -> RequestBuilder {
         self.request(Method::DELETE, url)
     }
 
-    /// A request of any method.
+    /// Creates a request with any method.
     pub fn request(&self, method: Method, url: impl AsRef<str>) -> RequestBuilder {
         RequestBuilder::new(self.clone(), method, url.as_ref())
     }
 
-    /// The host has moved to another network: idle connections are closed, requests in flight go
-    /// on as long as they can, and of the alternative services only those that persist stay. The
-    /// client does this by itself where the kernel tells of such moves.
+    /// Notifies the client that the host has moved to another network: idle connections are closed,
+    /// requests in flight continue as long as they can, and only alternative services with
+    /// `persist` are kept. The client does this by itself where the kernel reports such moves.
     pub fn network_changed(&self) {
         self.0.network_changed();
     }
 
-    /// How many `Alt-Svc` fields could not be read.
+    /// Returns the number of malformed `Alt-Svc` fields.
     pub fn malformed_alt_svc(&self) -> u64 {
         self.0.alternatives().malformed()
     }

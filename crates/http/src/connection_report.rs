@@ -1,4 +1,4 @@
-//! What there is to say about a connection that carries requests.
+//! Details of a connection that carries requests.
 
 use std::{fmt, sync::Arc};
 

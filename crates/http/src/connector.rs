@@ -1,14 +1,15 @@
-//! The race below another client: eyas connects, the client speaks HTTP over what won.
+//! Connectors for other HTTP clients: eyas races to connect, and the client speaks HTTP over the
+//! winner.
 //!
 //! | client | how |
 //! | --- | --- |
-//! | hyper-util's `Client` | [`Connector`] is its connector; ALPN tells it whether to speak HTTP/2 |
-//! | tonic | `Endpoint::connect_with_connector` takes a [`Connector`] for HTTP/2 alone |
-//! | ureq | `Connector::into_ureq` makes an agent (feature `ureq`) |
-//! | reqwest | takes no transport: its `connector_layer` must return a connection that reqwest itself opened. Let it go through an `eyas_relay::Proxy` in the same process, which races each destination |
+//! | hyper-util's `Client` | use [`Connector`] as its connector; ALPN decides whether it speaks HTTP/2 |
+//! | tonic | pass a [`Connector`] for HTTP/2 only to `Endpoint::connect_with_connector` |
+//! | ureq | `Connector::into_ureq` returns an agent (feature `ureq`) |
+//! | reqwest | does not accept a transport: its `connector_layer` must return a connection that reqwest itself opened. Use an `eyas_relay::Proxy` in the same process, which races to each destination |
 //!
-//! A client that speaks HTTP/1.1 and 2 cannot use QUIC, so the race is over TCP, MPTCP and SCTP. For
-//! HTTP/3 there is [`Client`](crate::Client).
+//! A client that supports HTTP/1.1 and 2 cannot use QUIC, so the race is over TCP, MPTCP and SCTP.
+//! For HTTP/3, use [`Client`](crate::Client).
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -51,8 +52,8 @@ mod ureq;
 
 pub use stream::Stream;
 
-/// Races to the host of a URI and gives the stream that won, under TLS if the scheme is `https`: a
-/// [`tower_service::Service`] for clients that take one. Cheap to clone.
+/// Races to the host of a URI and returns the winning stream, with TLS if the scheme is `https`. It
+/// is a [`tower_service::Service`], for clients that take one. Cheap to clone.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Connector {
@@ -63,27 +64,27 @@ pub struct Connector {
 }
 
 impl Connector {
-    /// Connects by this endpoint: its resolver, its trust, its memory.
+    /// Creates a connector that uses this endpoint: its resolver, its trust, its memory.
     pub fn new(endpoint: Endpoint) -> Self {
         Self { endpoint, race: Policy::default(), versions: Versions::ALL, always_tls: false }
     }
 
-    /// The values that races run by. Of its transports those are used that carry a stream of bytes:
-    /// TCP, unless said, MPTCP and SCTP.
+    /// Sets the parameters of races. Only the transports that carry a byte stream are used: TCP
+    /// (the default), MPTCP and SCTP.
     pub fn race(mut self, policy: Policy) -> Self {
         self.race = policy;
         self
     }
 
-    /// The versions of HTTP that the client speaks, which are offered by ALPN: HTTP/1.1 and 2 unless
-    /// said. HTTP/3 does nothing here.
+    /// Sets the versions of HTTP that the client supports, which are offered by ALPN. The default
+    /// is HTTP/1.1 and 2. HTTP/3 has no effect here.
     pub fn versions(mut self, versions: Versions) -> Self {
         self.versions = versions;
         self
     }
 
-    /// Uses TLS for `http` URIs too, at port 443 unless they name one. For clients that would put
-    /// their own TLS on top of an `https` connection, as tonic does when its TLS is compiled in.
+    /// Uses TLS for `http` URIs too, with the default port 443. For clients that would add TLS of
+    /// their own to `https` connections, as tonic does when built with TLS.
     pub fn always_tls(mut self) -> Self {
         self.always_tls = true;
         self
@@ -92,9 +93,9 @@ impl Connector {
     /// Races to the host of this `http` or `https` URI. Dropping the future closes everything.
     ///
     /// # Errors
-    /// [`Kind::Url`] if the URI has no host, [`Kind::Dns`], [`Kind::Connect`],
-    /// [`Kind::ConnectTimeout`], [`Kind::Tls`] or [`Kind::Certificate`] if there is no connection:
-    /// the error names every candidate and its cause.
+    /// [`Kind::Url`] if the URI has no host; [`Kind::Dns`], [`Kind::Connect`],
+    /// [`Kind::ConnectTimeout`], [`Kind::Tls`] or [`Kind::Certificate`] if no connection could be
+    /// made: the error lists every candidate with its cause of failure.
     pub async fn connect(&self, uri: &Uri) -> Result<Stream, Error> {
         let url = destination::parse(&uri.to_string())?;
         self.race_to(&url).await.map_err(|error| error.at(&url))

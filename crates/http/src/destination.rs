@@ -1,4 +1,4 @@
-//! Where a URL leads: its host, its port, and what is spoken there.
+//! From a URL to its host, port and application protocols.
 
 use eyas::race::{
     candidate::{Security, Transport},

@@ -1,4 +1,4 @@
-//! What went wrong, with which candidate, and what to do next.
+//! Errors: what went wrong, with which candidate, and what to do next.
 
 use std::{error::Error as StdError, fmt};
 
@@ -10,56 +10,57 @@ mod connect;
 
 pub(crate) use connect::connect_error;
 
-/// What went wrong, as far as a program or an exit code tells failures apart.
+/// The kind of an error, as programs and exit codes distinguish them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Kind {
-    /// The URL cannot be used: malformed, no host, a scheme other than `http` and `https`.
+    /// The URL is invalid: malformed, without a host, or with a scheme other than `http` and
+    /// `https`.
     Url,
-    /// The request cannot be sent as it is (a field value that is none, a method that is none).
+    /// The request is invalid, such as a malformed field value or method.
     Request,
-    /// DNS gave no address.
+    /// DNS returned no address.
     Dns,
-    /// No candidate came up: refused, unreachable, silent, no network.
+    /// No candidate could be connected: refused, unreachable, silent, no network.
     Connect,
     /// The security layer failed: handshake, no common ALPN, our own certificate.
     Tls,
     /// The server's certificate was not accepted.
     Certificate,
-    /// The proxy could not be reached or refused.
+    /// The proxy could not be reached, or refused the request.
     Proxy,
-    /// No connection in the time allowed for connecting.
+    /// No connection within the connect timeout.
     ConnectTimeout,
-    /// The whole exchange took longer than allowed.
+    /// The exchange took longer than the total timeout.
     TotalTimeout,
-    /// The peer stayed silent for longer than allowed.
+    /// The peer was silent for longer than the idle timeout.
     IdleTimeout,
-    /// The peer broke HTTP, or closed before it answered.
+    /// The peer violated HTTP, or closed the connection before it answered.
     Protocol,
-    /// Too many redirects, or one that may not be followed.
+    /// Too many redirects, or a redirect that must not be followed.
     Redirect,
-    /// The response's body was reset in the middle.
+    /// The response's body was reset midway.
     BodyReset,
-    /// The response's body ended before its end.
+    /// The response's body was truncated.
     BodyTruncated,
-    /// The response's body is longer or shorter than its `Content-Length`.
+    /// The length of the response's body differs from its `Content-Length`.
     BodyLength,
-    /// The response's body is larger than the caller allows.
+    /// The response's body is larger than the limit.
     BodyTooLarge,
     /// The response's body cannot be decompressed.
     BodyDecode,
-    /// The response's body is not the JSON that was wanted.
+    /// The response's body is not the expected JSON.
     BodyJson,
-    /// The server answered with a status of failure, and the caller asked for that to be an error.
+    /// The server answered with an error status, and the caller asked for that to be an error.
     Status,
-    /// The request's body could not be read from the caller.
+    /// The caller's request body could not be read.
     RequestBody,
-    /// The client was dropped while the request ran.
+    /// The client was dropped during the request.
     Closed,
 }
 
 impl Kind {
-    /// Every one.
+    /// All kinds.
     pub const ALL: [Self; 21] = [
         Self::Url,
         Self::Request,
@@ -84,12 +85,12 @@ impl Kind {
         Self::Closed,
     ];
 
-    /// The kind that has this name.
+    /// Returns the kind with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// The name used in JSON.
+    /// Returns the name used in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Url => "url",
@@ -116,7 +117,7 @@ impl Kind {
         }
     }
 
-    /// Whether the response's body is at fault: its head had arrived in good order.
+    /// Returns whether the error concerns the response's body, after its head had arrived intact.
     pub const fn is_body(self) -> bool {
         matches!(
             self,
@@ -129,7 +130,7 @@ impl Kind {
         )
     }
 
-    /// Whether a time limit of the caller was reached.
+    /// Returns whether one of the caller's time limits was exceeded.
     pub const fn is_timeout(self) -> bool {
         matches!(self, Self::ConnectTimeout | Self::TotalTimeout | Self::IdleTimeout)
     }
@@ -192,7 +193,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Why an exchange failed.
+/// The error of an exchange.
 pub struct Error(Box<Inner>);
 
 struct Inner {
@@ -288,42 +289,42 @@ impl Error {
         self
     }
 
-    /// The redirects that were followed before it went wrong, in their order.
+    /// Returns the redirects that were followed before the error, in order.
     pub fn redirected(&self) -> &[Redirect] {
         &self.0.redirected
     }
 
-    /// What went wrong.
+    /// Returns the kind of error.
     pub fn kind(&self) -> Kind {
         self.0.kind
     }
 
-    /// The URL that was asked for; `***` stands for its password.
+    /// Returns the requested URL, with its password replaced by `***`.
     pub fn url(&self) -> Option<&str> {
         self.0.url.as_deref()
     }
 
-    /// The candidate that carried the exchange, such as `quic 192.0.2.1:443`.
+    /// Returns the candidate that carried the exchange, such as `quic 192.0.2.1:443`.
     pub fn candidate(&self) -> Option<&str> {
         self.0.candidate.as_deref()
     }
 
-    /// What the server answered, of [`Kind::Status`].
+    /// Returns the status of the response, for [`Kind::Status`].
     pub fn status(&self) -> Option<http::StatusCode> {
         self.0.status
     }
 
-    /// What the layers below said.
+    /// Returns the error from the lower layers.
     pub fn detail(&self) -> &str {
         &self.0.detail
     }
 
-    /// What to do next.
+    /// Returns what to do next.
     pub fn next_step(&self) -> &'static str {
         self.0.kind.next_step()
     }
 
-    /// The trace of the race, if the failure is a race's.
+    /// Returns the trace of the race, if a race failed.
     pub fn trace(&self) -> Option<&Trace> {
         self.0.trace.as_deref()
     }
@@ -380,7 +381,7 @@ pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
     text
 }
 
-/// A URL as it may be shown: `***` stands for its password.
+/// Returns a URL that is safe to display, with its password replaced by `***`.
 pub fn without_password(url: &url::Url) -> String {
     if url.password().is_none() {
         return url.to_string();
@@ -391,9 +392,10 @@ pub fn without_password(url: &url::Url) -> String {
     shown.to_string()
 }
 
-/// A text that was to be a URL, as it may be shown: what could be a password is `***`.
+/// Returns a text that failed to parse as a URL in a form that is safe to display: anything that
+/// could be a password is replaced by `***`.
 ///
-/// Where the text breaks the rules nobody can say where its password ends, so all up to the last
+/// Since it cannot be known where the password ends in an invalid URL, everything up to the last
 /// `@` counts as one.
 pub fn text_without_password(text: &str) -> String {
     if let Ok(url) = url::Url::parse(text)

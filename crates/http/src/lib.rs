@@ -1,19 +1,19 @@
 //! HTTP/1.1, 2 and 3 over eyas.
 //!
-//! | module or type | job | source |
+//! | module or type | purpose | source |
 //! | --- | --- | --- |
-//! | [`Client`] | a request to its response, over the best transport that works | RFC 9110, 9112, 9113, 9114 |
-//! | [`Direct`], [`DirectConnection`] | connections without a pool, for who counts them | |
-//! | [`Client::connect`], [`Tunnel`] | a stream of bytes through a proxy | RFC 9110 §9.3.6 |
-//! | [`HttpPolicy`] | in which order HTTP/3 and the older versions are tried | HEv3, RFC 7838 |
-//! | [`Body`] | what is sent and received, in memory or as a stream | |
+//! | [`Client`] | from a request to its response, over the best transport that works | RFC 9110, 9112, 9113, 9114 |
+//! | [`Direct`], [`DirectConnection`] | connections without a pool, for load generators and the like | |
+//! | [`Client::connect`], [`Tunnel`] | a byte stream through a proxy | RFC 9110 §9.3.6 |
+//! | [`HttpPolicy`] | how HTTP/3 and the older versions are tried | HEv3, RFC 7838 |
+//! | [`Body`] | request and response bodies, in memory or streaming | |
 //! | `multipart` | forms with files (feature `multipart`) | RFC 7578 |
 //! | [`Error`], [`Kind`] | what went wrong, with which candidate, and what to do next | |
-//! | `alt_svc` | alternative services: parser, cache, what was found broken (feature `internals`) | RFC 7838 |
-//! | `connector` | the race below another client: hyper-util's, tonic, ureq (feature `connector`) | |
-//! | [`serve`], [`Server`] | a server of all versions on one port, of any tower service | |
-//! | [`pipe`] | a stream of bytes as a body, for tunnels | RFC 9110 §9.3.6 |
-//! | [`metrics`] | a page for Prometheus at an address of its own | |
+//! | `alt_svc` | alternative services: parser, cache, broken alternatives (feature `internals`) | RFC 7838 |
+//! | `connector` | connectors for other clients: hyper-util's, tonic, ureq (feature `connector`) | |
+//! | [`serve`], [`Server`] | a server for any tower service, with all versions on one port | |
+//! | [`pipe`] | a byte stream as a body, for tunnels | RFC 9110 §9.3.6 |
+//! | [`metrics`] | a metrics page for Prometheus, at an address of its own | |
 //!
 #![cfg_attr(feature = "client", doc = "```no_run")]
 #![cfg_attr(not(feature = "client"), doc = "```ignore")]

@@ -1,8 +1,9 @@
-//! A page of metrics, in the text format of Prometheus (version 0.0.4), at an address of its own: a
-//! server's load is nobody's business but its owner's.
+//! Serves a page of metrics, in the text format of Prometheus (version 0.0.4), at an address of its
+//! own, so that a server's load is not visible to its clients.
 //!
-//! Whoever reaches the address can read it, without TLS; none is asked for who they are. Few may be
-//! there at once, and there is always room for one more: whoever has most of them leaves.
+//! The page is served without TLS and without authentication to anyone who can reach the address.
+//! The number of connections is small; a new one is always accepted, and closes one of the client
+//! that has the most.
 
 mod page;
 mod places;
@@ -33,12 +34,12 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 const CONTENT_TYPE: HeaderValue =
     HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
-/// Tells at `http://ADDRESS/metrics` what `render` gives, in tasks of `tasks`, until `stop` is
-/// cancelled. Returns the address, with the port that was chosen. Must be called inside a tokio
+/// Serves the output of `render` at `http://ADDRESS/metrics`, in tasks of `tasks`, until `stop` is
+/// cancelled. Returns the address, with the port that was chosen. Must be called within a tokio
 /// runtime.
 ///
 /// # Errors
-/// If it cannot listen there.
+/// If it cannot listen on the address.
 pub fn start(
     address: SocketAddr,
     render: impl Fn() -> String + Send + Sync + 'static,

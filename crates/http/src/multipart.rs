@@ -26,7 +26,7 @@ use encoded::Encoded;
 /// Bytes of randomness in a boundary: enough that no content holds it by chance.
 const RANDOM: usize = 16;
 
-/// A form: named parts, in the order in which they were added. Several may have one name.
+/// A form: named parts, in the order in which they were added. Names need not be unique.
 #[derive(Debug, Default)]
 #[must_use = "a form does nothing until a request takes it"]
 pub struct Form {
@@ -42,12 +42,12 @@ pub struct Part {
 }
 
 impl Form {
-    /// A form without a part.
+    /// Creates an empty form.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a field of text.
+    /// Adds a text field.
     pub fn text(self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.part(name, Part::new(value.into()))
     }
@@ -82,17 +82,17 @@ impl Form {
 }
 
 impl Part {
-    /// A part with this content. Text, bytes, or a [`Body`] that is a stream: a form with a stream cannot
-    /// follow a redirect that asks for it again.
+    /// Creates a part with this content: text, bytes, or a streaming [`Body`]. A form with a stream
+    /// cannot be sent again after a redirect.
     pub fn new(content: impl Into<Body>) -> Self {
         Self { content: content.into(), file_name: None, content_type: None }
     }
 
-    /// A file, as [`Body::from_file`] sends it, with its name, without the directories, and the type of
-    /// content that the name suggests.
+    /// Creates a part from a file, as [`Body::from_file`] does, with the file's name without its
+    /// directories, and the content type that the name suggests.
     ///
     /// # Errors
-    /// What the system says about a file that cannot be opened.
+    /// The system's error if the file cannot be opened.
     pub async fn file(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         let content = Body::from_file(path).await?;
@@ -102,14 +102,14 @@ impl Part {
         Ok(Self { content, file_name, content_type })
     }
 
-    /// The name of the file that the content is, or is to be taken for.
+    /// Sets the file name of the content.
     #[must_use]
     pub fn file_name(mut self, name: impl Into<String>) -> Self {
         self.file_name = Some(name.into());
         self
     }
 
-    /// The type of the content, such as `image/png`. Without it, a part is text.
+    /// Sets the content type, such as `image/png`. The default is text.
     #[must_use]
     pub fn content_type(mut self, content_type: HeaderValue) -> Self {
         self.content_type = Some(content_type);

@@ -1,4 +1,4 @@
-//! A stream of bytes as the body of a message, for tunnels through HTTP (RFC 9110 §9.3.6).
+//! A byte stream as the body of a message, for tunnels through HTTP (RFC 9110 §9.3.6).
 
 use std::io;
 use std::pin::Pin;
@@ -17,8 +17,8 @@ const ROOM: usize = 64 * 1024;
 /// The most bytes of one frame.
 const PIECE: usize = 16 * 1024;
 
-/// What is written into the writer is the body. It ends well only if the writer is shut down: one that is
-/// dropped breaks the body off.
+/// Returns a writer and a body that contains what is written to it. The body ends normally only if
+/// the writer is shut down; if the writer is dropped before, the body ends with an error.
 pub fn pipe() -> (PipeWriter, PipeBody) {
     let (near, far) = duplex(ROOM);
     let ended = Arc::<AtomicBool>::default();
@@ -58,7 +58,7 @@ pub struct PipeBody {
     ended: Arc<AtomicBool>,
 }
 
-/// The writer was dropped before its end.
+/// The writer was dropped before it was shut down.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("what was written into it broke off before its end")]
 pub struct PipeBroken;

@@ -1,10 +1,10 @@
-//! Connections kept for the next request, and who may open another.
+//! The connection pool: connections kept for later requests, and permits to open new ones.
 //!
-//! Per origin there is at most one shared connection (HTTP/3 or 2) on which all requests go, and
-//! some idle HTTP/1.1 ones. Concurrent requests to an origin without a connection do not
-//! stampede: one opens a connection, the others wait to see whether it can be shared. When a
-//! better connection arrives later (the late switch), it takes the place of the shared one and of
-//! the idle ones; what is in flight ends where it began.
+//! Per origin there is at most one shared connection (HTTP/3 or 2), which carries all requests, and
+//! some idle HTTP/1.1 connections. Concurrent requests to an origin without a connection do not
+//! stampede: one opens a connection, and the others wait to see whether it can be shared. A better
+//! connection that arrives later (the late switch) replaces the shared and the idle ones; requests
+//! in flight finish where they began.
 
 mod checkout;
 mod connection;
@@ -26,15 +26,15 @@ pub(crate) use self::{
 use self::{connection::Connection, origins::Origins};
 use crate::{connection_report::ConnectionReport, protocol::Sender};
 
-/// Bounds of a connection pool.
+/// The limits of a connection pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolLimits {
-    /// How long a connection without a request is kept: 90 s.
+    /// How long an idle connection is kept: 90 s by default.
     pub idle_timeout: Duration,
-    /// Connections per origin, HTTP/1.1 included: 6.
+    /// The maximum number of connections per origin, including HTTP/1.1: 6 by default.
     pub per_origin: usize,
-    /// Connections in total: 256. When it is reached, the longest idle one is closed for a new
-    /// one; if none is idle, the request waits.
+    /// The maximum number of connections: 256 by default. When it is reached, the longest idle
+    /// connection is closed to make room for a new one; if none is idle, the request waits.
     pub total: usize,
 }
 

@@ -1,6 +1,6 @@
-//! One established connection, whatever version of HTTP it speaks.
+//! An established connection, with any version of HTTP.
 //!
-//! Everything here works on any byte stream or QUIC connection; who made it is no matter.
+//! Everything here works on any byte stream or QUIC connection, however it was made.
 
 mod asked;
 mod fields;

@@ -1,10 +1,9 @@
-//! The streams of a quinn connection, as the h3 crate wants them, for client and server.
+//! The streams of a quinn connection with h3's traits, for client and server.
 //!
-//! This stands where `h3-quinn` could, for what it keeps to itself or gets wrong: a response
-//! counts as sent only when the peer has acknowledged it, so that a graceful shutdown loses
-//! nothing; a stream dropped half-way is reset and not finished as if it were whole; aborting a
-//! stream while a read waits does not panic; and what h3 would keep in memory is bounded
-//! ([`frames`]).
+//! This replaces `h3-quinn`, which hides or gets wrong some details: a response counts as sent only
+//! once the peer has acknowledged it, so that a graceful shutdown loses nothing; a stream dropped
+//! midway is reset, not finished as if it were complete; aborting a stream while a read is pending
+//! does not panic; and what h3 would keep in memory is limited ([`frames`]).
 
 mod connect;
 mod failure;

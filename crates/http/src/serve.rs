@@ -1,7 +1,6 @@
 //! The HTTP server: HTTP/1.1, 2 and 3 on one port number, over TCP, QUIC and SCTP.
 //!
-//! What it serves is what [`ServerBuilder::service`] is given: any tower service, such as an
-//! `axum::Router`.
+//! It serves any tower service passed to [`ServerBuilder::service`], such as an `axum::Router`.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -19,27 +18,27 @@
 //! # }
 //! ```
 //!
-//! Where things are:
+//! The files:
 //!
-//! | file | job |
+//! | file | purpose |
 //! | --- | --- |
-//! | `server`, `running` | building, starting; stopping |
-//! | `stream`, `stream_server`, `preface` | TCP and TLS, streams of others; HTTP/1, by hyper |
+//! | `server`, `running` | building and starting; stopping |
+//! | `stream`, `stream_server`, `preface` | TCP and TLS, streams accepted elsewhere; HTTP/1, by hyper |
 //! | `http2` | HTTP/2, by h2 |
 //! | `quic` | HTTP/3, by quinn and h3 |
 //! | `sctp` | HTTP/1 over SCTP, on stream 0 of an association |
-//! | `shared` | what all connections have in common |
-//! | `answer`, `service`, `fields` | a request to its response, whoever gives it |
-//! | `link` | what is known of a connection |
-//! | `interim` | what a service says before its response |
-//! | `admission`, `budget`, `limits` | what a peer may take |
-//! | `activity`, `pace`, `turn` | for how long, and whom that is up to |
+//! | `shared` | the state shared by all connections |
+//! | `answer`, `service`, `fields` | from a request to its response |
+//! | `link` | details of a connection |
+//! | `interim` | interim responses of a service |
+//! | `admission`, `budget`, `limits` | limits per peer and in total |
+//! | `activity`, `pace`, `turn` | timeouts, and who is to blame for them |
 //! | `exchange` | one request and its response |
-//! | `request_body`, `content`, `body`, `piece` | what is read, what is sent, and what of it has left |
-//! | `source`, `metered` | content that accounts for what it holds |
-//! | `reply` | the responses that the server itself makes |
-//! | `access` | what an access log says of a request |
-//! | `metrics` | what the server does and costs, for Prometheus |
+//! | `request_body`, `content`, `body`, `piece` | bodies: what is read, what is sent, and how much of it has left |
+//! | `source`, `metered` | content that accounts for the memory it uses |
+//! | `reply` | the server's own responses |
+//! | `access` | entries of the access log |
+//! | `metrics` | the server's activity and cost, for Prometheus |
 
 mod access;
 mod activity;

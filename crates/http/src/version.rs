@@ -1,8 +1,9 @@
-//! Which versions of HTTP a client may speak.
+//! Sets of HTTP versions.
 
 use http::Version;
 
-/// The version as it stands in status lines and JSON: `HTTP/2` and `HTTP/3` have no minor number.
+/// Returns the name of the version as in status lines and JSON: `HTTP/2` and `HTTP/3` have no minor
+/// number.
 pub const fn version_name(version: Version) -> &'static str {
     match version {
         Version::HTTP_09 | Version::HTTP_10 => "HTTP/1.0",
@@ -24,16 +25,16 @@ pub struct Versions {
 }
 
 impl Versions {
-    /// All of them.
+    /// All versions.
     pub const ALL: Self = Self { http1: true, http2: true, http3: true };
-    /// HTTP/1.1 alone.
+    /// HTTP/1.1 only.
     pub const HTTP_1: Self = Self { http1: true, http2: false, http3: false };
-    /// HTTP/2 alone.
+    /// HTTP/2 only.
     pub const HTTP_2: Self = Self { http1: false, http2: true, http3: false };
-    /// HTTP/3 alone.
+    /// HTTP/3 only.
     pub const HTTP_3: Self = Self { http1: false, http2: false, http3: true };
 
-    /// Whether any version of the set runs over TCP.
+    /// Returns whether any version of the set runs over TCP.
     pub const fn over_streams(self) -> bool {
         self.http1 || self.http2
     }
@@ -57,7 +58,7 @@ impl Versions {
         if self.http3 { vec!["h3".to_owned()] } else { Vec::new() }
     }
 
-    /// Whether the set holds this version.
+    /// Returns whether the set contains this version.
     pub fn contains(self, version: Version) -> bool {
         match version {
             Version::HTTP_2 => self.http2,

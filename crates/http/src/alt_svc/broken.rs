@@ -1,16 +1,17 @@
-//! Alternatives that failed, and for how long they are left alone.
+//! Alternatives that failed, and how long they are avoided.
 
 use std::{collections::BTreeMap, time::Duration};
 
 use super::{Origin, Service};
 
-/// How long an alternative is left alone after its first failure: 5 minutes.
+/// How long an alternative is avoided after its first failure: 5 minutes.
 pub const BROKEN_FIRST: Duration = Duration::from_secs(5 * 60);
 
-/// The longest that it is left alone: 2 days.
+/// The longest time for which it is avoided: 2 days.
 pub const BROKEN_MAX: Duration = Duration::from_secs(2 * 24 * 60 * 60);
 
-/// Failed alternatives remembered; the one whose time ends first goes first.
+/// The maximum number of broken alternatives remembered; the one that expires first is evicted
+/// first.
 pub const MAX_BROKEN: usize = 256;
 
 #[derive(Clone, Copy, Debug)]
@@ -19,19 +20,19 @@ struct Entry {
     until: Duration,
 }
 
-/// Which alternatives failed, per origin: one service may refuse one origin and serve another.
+/// The broken alternatives of each origin: a service may refuse one origin and serve another.
 #[derive(Clone, Debug, Default)]
 pub struct BrokenAlternatives {
     entries: BTreeMap<(Origin, Service), Entry>,
 }
 
 impl BrokenAlternatives {
-    /// Whether it failed lately.
+    /// Returns whether the service has failed recently.
     pub fn is_broken(&self, origin: &Origin, service: &Service, now: Duration) -> bool {
         self.entries.get(&(origin.clone(), service.clone())).is_some_and(|entry| now < entry.until)
     }
 
-    /// Notes a failure; each one in a row doubles the time.
+    /// Records a failure; each consecutive one doubles the time.
     pub fn failed(&mut self, origin: &Origin, service: &Service, now: Duration) {
         let key = (origin.clone(), service.clone());
         let failures = self.entries.get(&key).map_or(0, |entry| entry.failures);
@@ -44,22 +45,22 @@ impl BrokenAlternatives {
         self.entries.insert(key, entry);
     }
 
-    /// Notes a success: the next failure starts from the beginning.
+    /// Records a success: the next failure starts from the shortest time again.
     pub fn worked(&mut self, origin: &Origin, service: &Service) {
         self.entries.remove(&(origin.clone(), service.clone()));
     }
 
-    /// Forgets everything.
+    /// Removes all entries.
     pub fn clear(&mut self) {
         self.entries.clear();
     }
 
-    /// How many are remembered.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether none is.
+    /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -7,7 +7,7 @@ use std::{
 
 use super::{AltSvc, BrokenAlternatives, Service, parse};
 
-/// Origins remembered; the one learnt longest ago goes first.
+/// The maximum number of origins remembered; the least recently learnt one is evicted first.
 pub const MAX_ORIGINS: usize = 1024;
 
 /// An `https` origin: host (as an A-label or a literal) and port.
@@ -22,9 +22,10 @@ pub struct Origin {
 /// The first port that any user of a host may listen at; those below are for its services.
 const FIRST_USER_PORT: u16 = 1024;
 
-/// Whether an origin at one port may lead to an alternative at another. Below 1024 live services
-/// that are not HTTP, and that act on what a handshake happens to contain: 80 and 443 alone are led
-/// to, unless the origin has such a port itself (RFC 7838 §9.1; browsers refuse them too).
+/// Returns whether an origin at one port may name an alternative at another. Ports below 1024
+/// belong to services other than HTTP, which may act on bytes that a handshake happens to contain:
+/// only 80 and 443 are allowed, unless the origin's own port is below 1024 too (RFC 7838 §9.1;
+/// browsers refuse them as well).
 pub const fn is_port_allowed(origin: u16, alternative: u16) -> bool {
     !is_of_other_services(alternative) || is_of_other_services(origin)
 }
@@ -40,7 +41,7 @@ struct Kept {
     persist: bool,
 }
 
-/// What origins have announced. `now` is any clock that does not go back.
+/// The alternatives that origins have announced. `now` may come from any monotonic clock.
 #[derive(Clone, Debug, Default)]
 pub struct Cache {
     origins: BTreeMap<Origin, Vec<Kept>>,
@@ -51,15 +52,15 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// Nothing learnt yet.
+    /// Creates an empty cache.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes a field value from a response of `origin` that is `age` old (its `Age` field).
+    /// Stores a field value from a response of `origin` that is `age` old (its `Age` field).
     ///
-    /// A malformed value is counted and changes nothing. An alternative at a port where
-    /// [other services live](is_port_allowed) is left out.
+    /// A malformed value is counted and otherwise ignored. Alternatives at a port that [is not
+    /// allowed](is_port_allowed) are skipped.
     pub fn learn(&mut self, origin: &Origin, field: &[u8], age: Duration, now: Duration) {
         let alternatives = match parse(field) {
             Err(_) => {
@@ -94,7 +95,8 @@ impl Cache {
         self.order.push_back(origin.clone());
     }
 
-    /// The most wanted alternative of `origin` that is fresh, not broken, and accepted by `wanted`.
+    /// Returns the most preferred alternative of `origin` that is fresh, not broken, and accepted
+    /// by `wanted`.
     pub fn best(
         &mut self,
         origin: &Origin,
@@ -113,18 +115,19 @@ impl Cache {
             .cloned()
     }
 
-    /// The alternative failed before it gave a response: it is left alone for a time that doubles
-    /// with each failure.
+    /// Records that the alternative failed before it returned a response: it is avoided for a time
+    /// that doubles with each failure.
     pub fn failed(&mut self, origin: &Origin, service: &Service, now: Duration) {
         self.broken.failed(origin, service, now);
     }
 
-    /// The alternative gave a response: what was held against it is forgotten.
+    /// Records that the alternative returned a response: its earlier failures are forgotten.
     pub fn worked(&mut self, origin: &Origin, service: &Service) {
         self.broken.worked(origin, service);
     }
 
-    /// The alternative said 421 (Misdirected Request): it does not speak for this origin (§6).
+    /// Records that the alternative answered 421 (Misdirected Request): it is not authoritative for
+    /// this origin (§6).
     pub fn misdirected(&mut self, origin: &Origin, service: &Service) {
         if let Some(kept) = self.origins.get_mut(origin) {
             kept.retain(|kept| kept.service != *service);
@@ -134,8 +137,8 @@ impl Cache {
         }
     }
 
-    /// The host moved to another network: only alternatives with `persist` stay (§2.2), and what
-    /// was broken on the old network may work on the new one.
+    /// Records that the host moved to another network: only alternatives with `persist` are kept
+    /// (§2.2), and those that were broken on the old network may work on the new one.
     pub fn network_changed(&mut self) {
         for kept in self.origins.values_mut() {
             kept.retain(|kept| kept.persist);
@@ -145,17 +148,17 @@ impl Cache {
         self.broken.clear();
     }
 
-    /// How many field values could not be read.
+    /// Returns the number of malformed field values.
     pub fn malformed(&self) -> u64 {
         self.malformed
     }
 
-    /// How many origins have alternatives, fresh or not.
+    /// Returns the number of origins with alternatives, fresh or not.
     pub fn len(&self) -> usize {
         self.origins.len()
     }
 
-    /// Whether nothing is known.
+    /// Returns whether the cache is empty.
     pub fn is_empty(&self) -> bool {
         self.origins.is_empty()
     }

@@ -1,22 +1,22 @@
-//! The `Alt-Svc` field value (RFC 7838 §3), octet by octet.
+//! Parses the `Alt-Svc` field value (RFC 7838 §3).
 
 use std::time::Duration;
 
 use super::{AltSvc, Alternative, DEFAULT_MAX_AGE};
 
-/// Alternatives kept of one field; what follows is read for its syntax and dropped.
+/// The maximum number of alternatives kept from one field; the rest is only checked for its syntax.
 pub const MAX_ALTERNATIVES: usize = 16;
 
-/// The longest field value that is looked at, in octets.
+/// The longest field value that is parsed, in octets.
 pub const MAX_FIELD_BYTES: usize = 8 * 1024;
 
 /// The longest ALPN protocol name (RFC 7301 §3.1), in octets.
 const MAX_PROTOCOL_BYTES: usize = 255;
 
-/// The field value breaks the grammar at this octet; the whole field is to be ignored.
+/// The field value violates the grammar at this octet; the whole field is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed {
-    /// Offset of the first octet that does not fit.
+    /// The offset of the first invalid octet.
     pub at: usize,
 }
 
@@ -28,14 +28,14 @@ impl std::fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// Reads a field value; several field lines are to be joined by commas first (RFC 9110 §5.3).
+/// Parses a field value; several field lines must first be joined by commas (RFC 9110 §5.3).
 ///
-/// A break of the grammar rejects the whole value. An alternative that follows the grammar but
-/// makes no sense (port 0, a host that is no host, `ma` that is no number) is left out. `clear`
+/// A violation of the grammar rejects the whole value. An alternative that matches the grammar but
+/// has an invalid value (port 0, an invalid host, an `ma` that is not a number) is skipped. `clear`
 /// beside alternatives means `clear` (§3).
 ///
 /// # Errors
-/// [`Malformed`], with the octet at fault.
+/// [`Malformed`], with the offset of the error.
 pub fn parse(field: &[u8]) -> Result<AltSvc, Malformed> {
     if field.len() > MAX_FIELD_BYTES {
         return Err(Malformed { at: MAX_FIELD_BYTES });

@@ -1,4 +1,4 @@
-//! Bodies whose length is told before their content is read.
+//! Bodies whose length is announced before their content is read.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

@@ -1,5 +1,5 @@
-//! When an alternative service is tried (RFC 7838 §2.4): on the next request after its field was
-//! seen, for a bounded time before the request goes to the origin.
+//! When an alternative service is tried (RFC 7838 §2.4): from the next request after its field was
+//! seen, for a limited time before the request goes to the origin.
 
 use std::{
     collections::BTreeMap,

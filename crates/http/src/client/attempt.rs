@@ -1,8 +1,8 @@
-//! One request on one connection, and when it may go on another.
+//! One request on one connection, and when it may be retried on another.
 //!
-//! A request goes out again only if that is safe: nothing of it was sent, or the peer has said
-//! that it did not process it, or it is idempotent, its connection had been used before (and may
-//! have gone stale in the pool), and nothing of a response was seen. The last happens once.
+//! A request is sent again only if that is safe: if nothing of it was sent; if the peer said that
+//! it did not process it; or, once, if it is idempotent, its connection had been used before (and
+//! may have gone stale in the pool), and no part of a response was received.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a client is made of.
+//! Configuration of a client.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{Error, Kind, PoolLimits, Versions};
 /// How long a request waits for an alternative, as browsers wait while they know no round trip.
 const ALTERNATIVE_WAIT: Duration = Duration::from_millis(300);
 
-/// Settles what a [`Client`] is made of.
+/// Builds a [`Client`].
 #[derive(Debug)]
 #[must_use]
 pub struct ClientBuilder {
@@ -66,143 +66,141 @@ impl Default for ClientBuilder {
 }
 
 impl ClientBuilder {
-    /// The endpoint whose sockets, resolver, trust and memory are used; one with the defaults
-    /// unless given.
+    /// Sets the endpoint, whose sockets, resolver, trust and memory are used. The default is an
+    /// endpoint with the default configuration.
     pub fn endpoint(mut self, endpoint: Endpoint) -> Self {
         self.endpoint = Some(endpoint);
         self
     }
 
-    /// Trusts this root beside those of the platform ([`eyas::certificates_from_pem`] reads files of
-    /// them). For an [endpoint](Self::endpoint) of one's own its
-    /// [security parameters](eyas::SecurityParameters) say whom to trust, so there is no client with
-    /// both.
+    /// Trusts this root in addition to those of the platform ([`eyas::certificates_from_pem`] reads
+    /// files of roots). Cannot be combined with [`endpoint`](Self::endpoint), because an endpoint
+    /// has its own [security parameters](eyas::SecurityParameters).
     pub fn add_root(mut self, root: CertificateDer<'static>) -> Self {
         self.added_roots.push(root);
         self
     }
 
-    /// In which order HTTP/3 and the older versions are tried; [`HttpPolicy::Race`] unless said.
+    /// Sets how HTTP/3 and the older versions are tried. The default is [`HttpPolicy::Race`].
     pub fn policy(mut self, policy: HttpPolicy) -> Self {
         self.config.policy = policy;
         self
     }
 
-    /// The values that races run by, such as delays, address family and deadline. Its transports
-    /// are an upper bound: what the [versions](Self::versions) do not need is left out.
+    /// Sets the parameters of races, such as delays, address family and deadline. Its transports
+    /// are an upper bound: those that the [versions](Self::versions) do not need are not used.
     pub fn race(mut self, policy: Policy) -> Self {
         self.config.race = policy;
         self
     }
 
-    /// The versions of HTTP that may be spoken; all unless said.
+    /// Sets the versions of HTTP that may be used. The default is all.
     pub fn versions(mut self, versions: Versions) -> Self {
         self.config.versions = versions;
         self
     }
 
-    /// How many redirects are followed: 10 unless said. With 0 a redirect is a response like any
-    /// other.
+    /// Sets the maximum number of redirects to follow. The default is 10. With 0, redirects are
+    /// returned like any other response.
     pub fn redirects(mut self, limit: usize) -> Self {
         self.config.limits.redirects = limit;
         self
     }
 
-    /// Lets a redirect lead from `https` to `http`. Off unless asked.
+    /// Allows redirects from `https` to `http`. Off by default.
     pub fn allow_downgrade(mut self, allow: bool) -> Self {
         self.config.allow_downgrade = allow;
         self
     }
 
-    /// Whether responses may come compressed (gzip, br, zstd, deflate) and are decompressed while
-    /// they are read (feature `compression`). On unless said.
+    /// Sets whether compressed responses (gzip, br, zstd, deflate) are requested and decompressed
+    /// as they are read (feature `compression`). On by default.
     #[cfg(feature = "compression")]
     pub fn decompress(mut self, decompress: bool) -> Self {
         self.config.decompress = decompress;
         self
     }
 
-    /// Whether cookies are kept and sent back (feature `cookies`). Off unless asked.
+    /// Sets whether cookies are stored and sent (feature `cookies`). Off by default.
     #[cfg(feature = "cookies")]
     pub fn cookies(mut self, cookies: bool) -> Self {
         self.config.cookies = cookies;
         self
     }
 
-    /// Whether requests of safe methods may go out as 0-RTT data, to origins that were reached
-    /// over HTTP/3 before; HTTP/1 and 2 send none. The endpoint must be
-    /// [made for it](eyas::SecurityParameters::with_early_data). An attacker can replay what goes
-    /// out so. Off unless asked.
+    /// Sets whether requests with safe methods may be sent as 0-RTT data, to origins that were
+    /// reached over HTTP/3 before; HTTP/1 and 2 never send early data. The endpoint must [enable
+    /// early data](eyas::SecurityParameters::with_early_data). An attacker can replay early data.
+    /// Off by default.
     pub fn early_data(mut self, early_data: bool) -> Self {
         self.config.early_data = early_data;
         self
     }
 
-    /// Which proxies are used; those of the environment unless said.
+    /// Sets the proxies. The default is the environment's.
     pub fn proxy(mut self, proxy: Proxy) -> Self {
         self.config.proxy = proxy;
         self
     }
 
-    /// Bounds of the connection pool.
+    /// Sets the limits of the connection pool.
     pub fn pool(mut self, limits: PoolLimits) -> Self {
         self.config.pool = limits;
         self
     }
 
-    /// How long a request may wait for its connection; without a limit the race's own deadline
-    /// holds.
+    /// Sets how long a request may wait for its connection. Without a limit, the race's deadline
+    /// applies.
     pub fn connect_timeout(mut self, limit: Duration) -> Self {
         self.config.limits.connect = Some(limit);
         self
     }
 
-    /// How long an exchange may take in all, from the call to the last byte of the body.
+    /// Sets the time limit of a whole exchange, from the call to the last byte of the body.
     pub fn total_timeout(mut self, limit: Duration) -> Self {
         self.config.limits.total = Some(limit);
         self
     }
 
-    /// How long the peer may be silent, before the response and between chunks of its body.
+    /// Sets how long the peer may be silent, before the response and between chunks of its body.
     pub fn idle_timeout(mut self, limit: Duration) -> Self {
         self.config.limits.idle = Some(limit);
         self
     }
 
-    /// How long a request waits for an alternative service that was announced before it goes to the
-    /// origin (RFC 7838 §2.4), with [`HttpPolicy::AltSvc`]: 300 ms unless said. The attempt goes on,
-    /// and later requests use it.
+    /// Sets how long a request waits for an announced alternative service before it goes to the
+    /// origin (RFC 7838 §2.4), with [`HttpPolicy::AltSvc`]. The default is 300 ms. The attempt
+    /// continues, and later requests use its connection.
     pub fn alternative_wait(mut self, limit: Duration) -> Self {
         self.config.alternative_wait = limit;
         self
     }
 
-    /// The largest response body that is handed over, in bytes after decompression. A few bytes
-    /// can decompress to very many: set this where the server is not trusted.
+    /// Sets the maximum size of a response body, in bytes after decompression. A few bytes can
+    /// decompress to very many: set this for servers that are not trusted.
     pub fn max_body(mut self, bytes: u64) -> Self {
         self.config.max_body = Some(bytes);
         self
     }
 
-    /// Makes connections for [`Client::connect`]: each stream of HTTP/2 has a window of its own alone, so that
-    /// one that nobody reads does not stop the others. Off unless asked.
+    /// Optimises connections for [`Client::connect`]: each HTTP/2 stream is limited only by its own
+    /// flow-control window, so that an unread stream does not block the others. Off by default.
     pub fn tunnels(mut self, tunnels: bool) -> Self {
         self.config.tunnels = tunnels;
         self
     }
 
-    /// Header fields that every request gets unless it has its own.
+    /// Sets header fields that every request gets unless it sets them itself.
     pub fn default_headers(mut self, headers: HeaderMap) -> Self {
         self.config.headers.extend(headers);
         self
     }
 
-    /// Makes the client. Nothing is connected yet.
+    /// Builds the client. No connection is made yet.
     ///
     /// # Errors
-    /// [`Kind::Tls`] if no endpoint was given and one with the defaults cannot be made, or if one was
-    /// given and roots, too;
-    /// [`Kind::Request`] if no version of HTTP is allowed.
+    /// [`Kind::Tls`] if no endpoint was given and the default one cannot be built, or if both an
+    /// endpoint and roots were given; [`Kind::Request`] if no version of HTTP is allowed.
     pub fn build(self) -> Result<Client, Error> {
         if !self.config.versions.over_streams() && !self.config.versions.http3 {
             return Err(Error::new(Kind::Request, "no version of HTTP is allowed"));

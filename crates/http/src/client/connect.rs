@@ -1,4 +1,4 @@
-//! Opens the connection that a request waits for, and lets a better one follow.
+//! Opens the connection that a request waits for, and replaces it by a better one later.
 
 use std::sync::Arc;
 

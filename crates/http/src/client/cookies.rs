@@ -1,4 +1,4 @@
-//! Cookies (RFC 6265), only if asked.
+//! Cookies (RFC 6265), off by default.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,4 +1,4 @@
-//! Who asks, as a field of the request.
+//! The `Authorization` field of a request.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use http::HeaderValue;

@@ -1,4 +1,4 @@
-//! Content codings (RFC 9110 §8.4.1): gzip, deflate, br and zstd, undone while they stream.
+//! Decodes content codings (RFC 9110 §8.4.1) while streaming: gzip, deflate, br and zstd.
 
 use std::io;
 

@@ -1,5 +1,5 @@
-//! Connections without a pool: who opens one decides what goes over it, and when it ends. For
-//! load generators, and for servers that speak to one peer.
+//! Connections without a pool: the caller decides what is sent on a connection, and when it ends.
+//! For load generators, and for servers that talk to a single peer.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ use crate::{
     protocol::{SendFailure, Sender},
 };
 
-/// Opens connections to one origin. There is no pool, no proxy, no redirect, no cookie, no
-/// decompression and no second try: what is asked for is what is sent. Cheap to clone.
+/// Opens connections to one origin. There is no pool, proxy, redirect, cookie, decompression or
+/// retry: requests are sent exactly as given. Cheap to clone.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), eyas_http::Error> {
@@ -44,10 +44,10 @@ struct Inner {
 }
 
 impl Direct {
-    /// To the origin of this `http` or `https` URL, in one of these versions.
+    /// Connects to the origin of this `http` or `https` URL, with one of these versions.
     ///
     /// # Errors
-    /// [`Kind::Url`](crate::Kind::Url) if the URL is none.
+    /// [`Kind::Url`](crate::Kind::Url) if the URL is invalid.
     pub fn new(
         endpoint: Endpoint,
         url: impl AsRef<str>,
@@ -62,12 +62,12 @@ impl Direct {
         Ok(Self(Arc::new(Inner { dialler, target, url })))
     }
 
-    /// Opens a connection by this race: the first that is ready. Its transports are an upper bound,
-    /// what the versions do not need is left out. What the race goes on to try only teaches the
-    /// memory.
+    /// Races to open a connection, and returns the first that is ready. The policy's transports are
+    /// an upper bound: those that the versions do not need are not used. The rest of the race only
+    /// feeds the memory.
     ///
     /// # Errors
-    /// As a request of [`Client`](crate::Client) that finds no connection.
+    /// The same as for a request of [`Client`](crate::Client) that finds no connection.
     pub async fn open(&self, race: &Policy) -> Result<DirectConnection, Error> {
         let opened = self.0.dialler.connect_unpooled(self.0.target.clone(), race).await;
         let (sender, report) = opened.map_err(|error| error.at(&self.0.url))?;
@@ -81,7 +81,7 @@ impl std::fmt::Debug for Direct {
     }
 }
 
-/// A connection of its opener's own. Dropping it, and the responses over it, closes it.
+/// A connection that belongs to its caller alone. Dropping it and all responses on it closes it.
 pub struct DirectConnection {
     sender: Sender,
     report: Arc<ConnectionReport>,
@@ -89,29 +89,29 @@ pub struct DirectConnection {
 }
 
 impl DirectConnection {
-    /// What the connection is, and when what was reached.
+    /// Returns the details of the connection, including its timings.
     pub fn info(&self) -> &ConnectionInfo {
         self.report.info()
     }
 
-    /// The version of HTTP that it speaks; HTTP/1.0 is a matter of each request.
+    /// Returns the version of HTTP of the connection; HTTP/1.0 is chosen per request.
     pub fn version(&self) -> Version {
         self.sender.version()
     }
 
-    /// Another handle on the same connection, if its version carries several requests at once.
+    /// Returns another handle to the same connection, if its version supports concurrent requests.
     pub fn share(&self) -> Option<Self> {
         let sender = self.sender.share()?;
         Some(Self { sender, report: Arc::clone(&self.report), direct: self.direct.clone() })
     }
 
-    /// Whether it is known to be unfit for another request.
+    /// Returns whether the connection is known to be unusable for another request.
     pub fn is_closed(&self) -> bool {
         self.sender.is_closed()
     }
 
-    /// Waits until it can take another request; `false` if it ended instead. HTTP/1 takes the next
-    /// one when the response before was read to its end.
+    /// Waits until the connection can take another request; returns `false` if it has ended
+    /// instead. HTTP/1 takes the next request once the previous response has been read to its end.
     pub async fn ready(&mut self) -> bool {
         match &mut self.sender {
             Sender::Http1(sender) => sender.is_reusable().await,
@@ -119,11 +119,11 @@ impl DirectConnection {
         }
     }
 
-    /// Sends a request with an absolute URI and waits for the head of its response. A request that
-    /// says HTTP/1.0 goes out as that over HTTP/1.
+    /// Sends a request with an absolute URI and waits for the head of its response. On an HTTP/1
+    /// connection, a request with version HTTP/1.0 is sent as such.
     ///
     /// # Errors
-    /// Names the candidate and the cause. Nothing is tried again.
+    /// Names the candidate and the cause. Nothing is retried.
     pub async fn send(&mut self, request: Request<Body>) -> Result<Response<Body>, Error> {
         match self.sender.send(request).await {
             Ok(response) => {

@@ -1,9 +1,9 @@
-//! Requests as 0-RTT data (RFC 8470), only if asked.
+//! Requests as 0-RTT data (RFC 8470), off by default.
 //!
-//! A request may go out early if its method is safe, it has no body, and its origin was reached
-//! over HTTP/3 before. The connection stays apart from the pool until its handshake is complete,
-//! so that nothing else goes out early. If the peer says 425 (Too Early), refuses the early data,
-//! or does not complete the handshake soon, the request goes the usual way, once more.
+//! A request may be sent early if its method is safe, it has no body, and its origin was reached
+//! over HTTP/3 before. The connection is kept out of the pool until its handshake is complete, so
+//! that nothing else is sent early. If the peer answers 425 (Too Early), rejects the early data, or
+//! does not complete the handshake soon, the request is sent again the usual way.
 
 use std::{
     collections::BTreeMap,

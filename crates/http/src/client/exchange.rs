@@ -1,4 +1,4 @@
-//! One exchange as the caller sees it: redirects, cookies, decompression, the time allowed.
+//! One exchange from the caller's point of view: redirects, cookies, decompression, time limits.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Watches over a response's body: its length, the peer's silence, the time allowed.
+//! Guards a response's body: its length, idle timeout and total timeout.
 
 use std::{
     future::Future,

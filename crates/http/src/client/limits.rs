@@ -1,4 +1,4 @@
-//! How long a request may take, and how often it may be sent elsewhere.
+//! The time limits and redirect limits of a request.
 
 use std::time::Duration;
 

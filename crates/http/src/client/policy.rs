@@ -1,26 +1,26 @@
-//! In which order HTTP/3 and the older versions are tried.
+//! How HTTP/3 and the older versions are tried.
 
-/// How a client comes to a connection.
+/// How a client tries HTTP/3 and the older versions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum HttpPolicy {
-    /// HTTP/3 races HTTP over TCP; `Alt-Svc` fields are not used.
+    /// HTTP/3 races HTTP over TCP; `Alt-Svc` fields are ignored.
     #[default]
     Race,
-    /// RFC 7838 alone, as browsers did it: TCP first; once an `Alt-Svc` field has named an
-    /// alternative, the next request goes there.
+    /// RFC 7838 only, as browsers used to do: TCP first; once an `Alt-Svc` field has named an
+    /// alternative, the next request uses it.
     AltSvc,
-    /// One candidate after another: QUIC first, TCP when it has failed.
+    /// One candidate after another: QUIC first, then TCP if QUIC failed.
     Serial,
-    /// The race, with the alternatives of `Alt-Svc` fields beside it.
+    /// The race, and alternatives from `Alt-Svc` fields in addition.
     RaceAltSvc,
 }
 
 impl HttpPolicy {
-    /// Every policy.
+    /// All policies.
     pub const ALL: [Self; 4] = [Self::Race, Self::AltSvc, Self::Serial, Self::RaceAltSvc];
 
-    /// The name used on the command line and in JSON.
+    /// Returns the name used on the command line and in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Race => "race",
@@ -30,7 +30,7 @@ impl HttpPolicy {
         }
     }
 
-    /// The policy of that [name](Self::name).
+    /// Returns the policy with this [name](Self::name).
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|policy| policy.name() == name)
     }

@@ -1,5 +1,5 @@
-//! Connections through a proxy: TCP to it, a tunnel, or the request itself for `http` URLs and a
-//! proxy that speaks HTTP.
+//! Connections through a proxy: a TCP connection to it, and then a tunnel, or the request itself
+//! for `http` URLs and an HTTP proxy.
 
 use eyas::{
     CertificateFault,

@@ -1,4 +1,4 @@
-//! Proxies: which one stands before a URL, and the tunnel through it (RFC 9110 §9.3.6).
+//! Chooses the proxy for a URL, and tunnels through it (RFC 9110 §9.3.6).
 
 use std::{
     future::{Ready, ready},
@@ -24,27 +24,28 @@ use crate::{Body, Error, Kind, protocol::Http1};
 /// How long a proxy may take to answer a CONNECT: 30 s.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Which proxy stands before which URL: `http`, `https` or `socks5` (RFC 1928), which resolves the
-/// names itself, as if it were called `socks5h`.
+/// The proxies by URL: `http`, `https` or `socks5` (RFC 1928); a `socks5` proxy resolves names
+/// itself, as `socks5h` does in curl.
 ///
-/// A request through a proxy uses TCP alone: it is the proxy that reaches the peer, and it cannot
-/// be asked to race. [`crate::Response::connection`] says so in its reasons.
+/// Requests through a proxy use TCP only, because the proxy connects to the peer and cannot be
+/// asked to race. [`crate::Response::connection`] says so in its reasons.
 #[derive(Debug)]
 pub struct Proxy(Option<Matcher>);
 
 impl Proxy {
-    /// No proxy, whatever the environment says.
+    /// Uses no proxy, whatever the environment says.
     pub fn none() -> Self {
         Self(None)
     }
 
-    /// What `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` say, in either case, as read
-    /// now. In a CGI program `HTTP_PROXY` is ignored, for a client could set it there.
+    /// Uses the proxies of `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, in upper or
+    /// lower case, as they are set now. `HTTP_PROXY` is ignored in CGI programs, where a client
+    /// could set it.
     pub fn from_env() -> Self {
         Self(Some(Matcher::from_env()))
     }
 
-    /// This proxy for everything but what `no_proxy` lists (names with their subdomains,
+    /// Uses this proxy for everything except the hosts in `no_proxy` (names with their subdomains,
     /// addresses, networks, `*`; separated by commas).
     pub fn all(proxy: impl Into<String>, no_proxy: impl Into<String>) -> Self {
         Self(Some(Matcher::builder().all(proxy.into()).no(no_proxy.into()).build()))

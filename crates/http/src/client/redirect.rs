@@ -1,4 +1,5 @@
-//! Whether a response sends the request elsewhere, and what of it may go there (RFC 9110 §15.4).
+//! Decides whether a response is a redirect to follow, and which parts of the request may be sent
+//! there (RFC 9110 §15.4).
 
 use http::{
     HeaderMap, Method, StatusCode, Version,
@@ -34,19 +35,19 @@ pub(super) struct Hop {
     pub(super) body: Option<Body>,
 }
 
-/// A response that sent the request elsewhere, and was followed.
+/// A redirect that was followed.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Redirect {
-    /// Where it came from, without user and password.
+    /// The URL of the redirecting response, without user and password.
     pub from: Url,
-    /// Where it led, without user and password.
+    /// The URL that it redirected to, without user and password.
     pub to: Url,
-    /// Its status.
+    /// The status code.
     pub status: StatusCode,
     /// The version of HTTP that carried it.
     pub version: Version,
-    /// Its header fields.
+    /// The header fields.
     pub headers: HeaderMap,
 }
 

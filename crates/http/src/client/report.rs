@@ -1,4 +1,4 @@
-//! What there is to say about an exchange.
+//! Details of an exchange.
 
 use std::sync::Arc;
 

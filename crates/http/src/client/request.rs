@@ -1,4 +1,4 @@
-//! A request in the making.
+//! Builds a request.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use url::Url;
 use super::{Client, Response, credentials, exchange, limits::Limits};
 use crate::{Body, Error, Kind, destination};
 
-/// A request in the making. What is wrong with it is said by [`send`](Self::send).
+/// Builds a request. Errors in it are returned by [`send`](Self::send).
 #[must_use = "a request does nothing until it is sent"]
 pub struct RequestBuilder {
     client: Client,
@@ -26,7 +26,7 @@ impl RequestBuilder {
         Self { client, method, url, headers: HeaderMap::new(), body: Body::empty(), limits }
     }
 
-    /// Adds a header field; several of one name are all sent.
+    /// Adds a header field; several with the same name are all sent.
     pub fn header<N, V>(mut self, name: N, value: V) -> Self
     where
         N: TryInto<HeaderName>,
@@ -42,7 +42,7 @@ impl RequestBuilder {
         self
     }
 
-    /// Sets header fields, in place of what was there under their names.
+    /// Sets header fields, replacing those with the same names.
     pub fn headers(mut self, headers: HeaderMap) -> Self {
         for name in headers.keys() {
             self.headers.remove(name);
@@ -51,21 +51,20 @@ impl RequestBuilder {
         self
     }
 
-    /// Sets the body. What is in memory can follow a redirect that asks for it again; a stream
-    /// cannot.
+    /// Sets the body. A body in memory can be sent again after a redirect; a stream cannot.
     pub fn body(mut self, body: impl Into<Body>) -> Self {
         self.body = body.into();
         self
     }
 
-    /// Asks in this name, with this password (RFC 7617). A name with a colon is refused.
+    /// Sets basic authentication (RFC 7617). A name that contains a colon is an error.
     pub fn basic_auth(self, name: impl AsRef<str>, password: Option<&str>) -> Self {
         let name = name.as_ref().as_bytes();
         let value = credentials::basic(name, password.unwrap_or_default().as_bytes());
         self.authorized(value, "a name with a colon cannot be sent")
     }
 
-    /// Asks with this token (RFC 6750).
+    /// Sets bearer authentication (RFC 6750).
     pub fn bearer_auth(self, token: impl AsRef<str>) -> Self {
         self.authorized(credentials::bearer(token.as_ref()), "the token cannot be sent in a field")
     }
@@ -78,7 +77,8 @@ impl RequestBuilder {
         self
     }
 
-    /// Adds to the URL's query what this serialises to: pairs, a map, a struct.
+    /// Adds parameters to the query of the URL. `query` must serialise to pairs: a sequence of
+    /// pairs, a map or a struct.
     #[cfg(feature = "form")]
     pub fn query<T: serde::Serialize + ?Sized>(mut self, query: &T) -> Self {
         let Ok(url) = &mut self.url else { return self };
@@ -95,22 +95,21 @@ impl RequestBuilder {
         self
     }
 
-    /// Sets the body to what this serialises to, as HTML forms are sent
-    /// (`application/x-www-form-urlencoded`).
+    /// Sets the body to `form`, serialised as an HTML form (`application/x-www-form-urlencoded`).
     #[cfg(feature = "form")]
     pub fn form<T: serde::Serialize + ?Sized>(self, form: &T) -> Self {
         let written = serde_urlencoded::to_string(form).map_err(|error| error.to_string());
         self.written(written.map(Body::from), "application/x-www-form-urlencoded")
     }
 
-    /// Sets the body to this as JSON (`application/json`).
+    /// Sets the body to `value` as JSON (`application/json`).
     #[cfg(feature = "json")]
     pub fn json<T: serde::Serialize + ?Sized>(self, value: &T) -> Self {
         let written = serde_json::to_vec(value).map_err(|error| error.to_string());
         self.written(written.map(Body::from), "application/json")
     }
 
-    /// Sets the body to this form, and the type of content with it (`multipart/form-data`).
+    /// Sets the body to this form and its content type to `multipart/form-data`.
     #[cfg(feature = "multipart")]
     pub fn multipart(mut self, form: crate::multipart::Form) -> Self {
         match form.encode() {
@@ -135,38 +134,39 @@ impl RequestBuilder {
         self
     }
 
-    /// How many redirects are followed, in place of what the client says. With 0 a redirect is a
-    /// response like any other.
+    /// Overrides the client's maximum number of redirects to follow. With 0, redirects are returned
+    /// like any other response.
     pub fn redirects(mut self, limit: usize) -> Self {
         self.limits.redirects = limit;
         self
     }
 
-    /// How long the request may wait for its connection, in place of what the client says; without a
-    /// limit the race's own deadline holds.
+    /// Overrides how long the request may wait for its connection. Without a limit, the race's
+    /// deadline applies.
     pub fn connect_timeout(mut self, limit: impl Into<Option<Duration>>) -> Self {
         self.limits.connect = limit.into();
         self
     }
 
-    /// How long the exchange may take in all, from the call to the last byte of the body, in place of
-    /// what the client says.
+    /// Overrides the time limit of the whole exchange, from the call to the last byte of the body.
     pub fn total_timeout(mut self, limit: impl Into<Option<Duration>>) -> Self {
         self.limits.total = limit.into();
         self
     }
 
-    /// How long the peer may be silent, before the response and between chunks of its body, in place
-    /// of what the client says.
+    /// Overrides how long the peer may be silent, before the response and between chunks of its
+    /// body.
     pub fn idle_timeout(mut self, limit: impl Into<Option<Duration>>) -> Self {
         self.limits.idle = limit.into();
         self
     }
 
-    /// Sends the request, follows redirects, and gives the response as soon as its head is here.
+    /// Sends the request, follows redirects, and returns the response as soon as its head has
+    /// arrived.
     ///
     /// # Errors
-    /// An [`Error`] that names the URL, the candidate if there was one, the cause and what to do.
+    /// An [`Error`] that names the URL, the candidate if there was one, the cause and what to do
+    /// next.
     pub async fn send(self) -> Result<Response, Error> {
         let url = self.url?;
         let mut request = Request::new(self.body);

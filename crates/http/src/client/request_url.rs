@@ -1,4 +1,4 @@
-//! What a request has unless the caller said otherwise, and the user information in its URL.
+//! The defaults of a request, and the user information in its URL.
 
 use http::{
     HeaderMap, HeaderValue,

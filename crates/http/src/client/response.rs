@@ -1,4 +1,4 @@
-//! A response, its body still to be read.
+//! A response whose body has yet to be read.
 
 use bytes::Bytes;
 use eyas::{ConnectionInfo, race::trace::Trace};
@@ -8,7 +8,8 @@ use url::Url;
 use super::{Redirect, report::Exchanged};
 use crate::{Body, Error, Kind};
 
-/// A response whose head has arrived. Its body streams; dropping it gives up the rest.
+/// A response whose head has arrived. Its body is streamed; dropping the response discards the
+/// rest.
 #[derive(Debug)]
 pub struct Response {
     inner: http::Response<Body>,
@@ -20,88 +21,89 @@ impl Response {
         Self { inner, exchanged }
     }
 
-    /// The status.
+    /// Returns the status code.
     pub fn status(&self) -> StatusCode {
         self.inner.status()
     }
 
-    /// The header fields, after decompression: `Content-Encoding` and `Content-Length` are gone if
-    /// they no longer hold.
+    /// Returns the header fields after decompression: `Content-Encoding` and `Content-Length` are
+    /// removed if they no longer apply.
     pub fn headers(&self) -> &HeaderMap {
         self.inner.headers()
     }
 
-    /// The version of HTTP that carried it.
+    /// Returns the version of HTTP that carried the response.
     pub fn version(&self) -> Version {
         self.inner.version()
     }
 
-    /// Where it came from, after redirects.
+    /// Returns the URL of the response, after redirects.
     pub fn url(&self) -> &Url {
         &self.exchanged.url
     }
 
-    /// How many redirects led here.
+    /// Returns the number of redirects that were followed.
     pub fn redirects(&self) -> usize {
         self.exchanged.redirected.len()
     }
 
-    /// The redirects that led here, in the order in which they were followed.
+    /// Returns the redirects that were followed, in order.
     pub fn redirected(&self) -> &[Redirect] {
         &self.exchanged.redirected
     }
 
-    /// What its `Content-Length` says, if it has one that holds.
+    /// Returns the value of `Content-Length`, if there is one that applies.
     pub fn content_length(&self) -> Option<u64> {
         self.headers().get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
     }
 
-    /// The connection that carried it: transport, addresses, security, timings, reasons. Through a
-    /// proxy it is the connection to the proxy, and the reasons say so.
+    /// Returns the connection: transport, addresses, security, timings, reasons. Through a proxy it
+    /// is the connection to the proxy, as the reasons say.
     pub fn connection(&self) -> &ConnectionInfo {
         self.exchanged.report.info()
     }
 
-    /// Whether the connection had carried an earlier request.
+    /// Returns whether the connection had carried an earlier request.
     pub fn connection_was_reused(&self) -> bool {
         self.exchanged.reused
     }
 
-    /// The race that led to the connection, as far as it has run by now: a late switch may still
-    /// be under way.
+    /// Returns the trace so far of the race that led to the connection: a late switch may still be
+    /// in progress.
     pub fn trace(&self) -> Trace {
         self.exchanged.report.trace()
     }
 
-    /// The next chunk of the body, or `None` at its end.
+    /// Returns the next chunk of the body, or `None` at its end.
     ///
     /// # Errors
-    /// As [`Body::chunk`].
+    /// The same as for [`Body::chunk`].
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
         self.inner.body_mut().chunk().await
     }
 
-    /// The whole body.
+    /// Returns the whole body.
     ///
     /// # Errors
-    /// As [`Body::chunk`].
+    /// The same as for [`Body::chunk`].
     pub async fn bytes(self) -> Result<Bytes, Error> {
         self.inner.into_body().bytes().await
     }
 
-    /// The whole body as text; octets that are not UTF-8 become replacement characters.
+    /// Returns the whole body as text; invalid UTF-8 is replaced by replacement characters.
     ///
     /// # Errors
-    /// As [`Body::chunk`].
+    /// The same as for [`Body::chunk`].
     pub async fn text(self) -> Result<String, Error> {
         let bytes = self.bytes().await?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The whole body, read as JSON.
+    /// Returns the whole body, deserialised from JSON.
     ///
     /// # Errors
-    /// As [`Body::chunk`], and [`Kind::BodyJson`] if it is other JSON than `T` wants, or none.
+    /// The same as for [`Body::chunk`], and [`Kind::BodyJson`] if the body is not valid JSON for
+    /// `T`.
     #[cfg(feature = "json")]
     pub async fn json<T: serde::de::DeserializeOwned>(self) -> Result<T, Error> {
         let url = self.exchanged.url.clone();
@@ -110,7 +112,8 @@ impl Response {
             .map_err(|error| Error::from_source(Kind::BodyJson, error).at(&url))
     }
 
-    /// The response, unless its status says that the request failed (4xx, 5xx).
+    /// Returns an error if the status is a client or server error (4xx, 5xx), and the response
+    /// otherwise.
     ///
     /// # Errors
     /// [`Kind::Status`], with the [status](Error::status) and the URL after redirects.
@@ -123,17 +126,17 @@ impl Response {
         Ok(self)
     }
 
-    /// The body, to be read by other means.
+    /// Converts the response into its body.
     pub fn into_body(self) -> Body {
         self.inner.into_body()
     }
 
-    /// The body, while the head stays at hand.
+    /// Returns a mutable reference to the body.
     pub fn body_mut(&mut self) -> &mut Body {
         self.inner.body_mut()
     }
 
-    /// The response in the terms of the `http` crate.
+    /// Converts the response into one of the `http` crate.
     pub fn into_http(self) -> http::Response<Body> {
         self.inner
     }

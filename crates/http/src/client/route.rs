@@ -1,4 +1,4 @@
-//! Where a URL leads: its origin, its connections, the proxy before it.
+//! From a URL to its origin, connections and proxy.
 
 use eyas::race::target::{Host, Target};
 use http::Uri;

@@ -1,5 +1,4 @@
-//! Streams of bytes through a proxy that is asked for them: CONNECT (RFC 9110 §9.3.6, RFC 9113 §8.5,
-//! RFC 9114 §4.4).
+//! Tunnels through a proxy by CONNECT (RFC 9110 §9.3.6, RFC 9113 §8.5, RFC 9114 §4.4).
 
 use std::{
     fmt, io,
@@ -25,18 +24,18 @@ use crate::{
     protocol::{TunnelIo, Tunnelling},
 };
 
-/// What a proxy says to a CONNECT.
+/// The proxy's answer to a CONNECT request.
 #[derive(Debug)]
 pub enum Connected {
-    /// Bytes go both ways from here on.
+    /// The tunnel is open.
     Tunnel(Tunnel),
-    /// Why not.
+    /// The proxy refused; its response says why.
     Refused(Response<Body>),
 }
 
-/// A stream of bytes through a proxy, on a connection that others may share. Reading gives an error if the
-/// proxy breaks it off; a write side that is not shut down is broken off when this is dropped, as far as
-/// its version of HTTP can say so.
+/// A byte stream through a proxy, on a connection that may be shared. Reads fail if the proxy
+/// aborts the stream. If this is dropped before its write side has been shut down, the write side
+/// is aborted as far as its version of HTTP allows.
 pub struct Tunnel {
     io: Box<dyn TunnelIo>,
     version: Version,
@@ -46,17 +45,17 @@ pub struct Tunnel {
 }
 
 impl Tunnel {
-    /// What the connection to the proxy is.
+    /// Returns the details of the connection to the proxy.
     pub fn info(&self) -> Arc<ConnectionInfo> {
         Arc::new(self.report.info().clone())
     }
 
-    /// The version of HTTP that carries it.
+    /// Returns the version of HTTP that carries the tunnel.
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// How the race to the proxy ran, if it was run for this.
+    /// Returns the record of the race to the proxy, if there was one for this tunnel.
     pub fn race(&self) -> Option<Recording> {
         self.is_new.then(|| self.report.handles().0)
     }
@@ -69,17 +68,19 @@ impl fmt::Debug for Tunnel {
 }
 
 impl Client {
-    /// Asks the proxy at an `https` URL by this request, a CONNECT whose URI is `host:port`, over the best
-    /// version of HTTP that works; later ones share the connection where the version lets them. `limit` is
-    /// how long the answer may take once there is a connection: one that gives none serves no further
-    /// request. A connection that turns out to have gone is replaced once, for nothing of the caller's has
-    /// been sent with the request.
+    /// Asks the proxy at an `https` URL to open a tunnel, by a CONNECT request whose URI is
+    /// `host:port`, over the best version of HTTP that works. Later tunnels share the connection if
+    /// its version allows it. `limit` is how long the answer may take once there is a connection; a
+    /// connection on which it takes longer is not used for further requests. A connection that
+    /// turns out to be closed is replaced once, since none of the caller's data was sent with the
+    /// request.
     ///
-    /// Proxies of the environment are not asked, and limits on requests and bodies do not hold. See
+    /// The proxies of the environment and the limits on requests and bodies do not apply. See
     /// [`ClientBuilder::tunnels`](super::ClientBuilder::tunnels).
     ///
     /// # Errors
-    /// As any request's, without what a response can bring; [`Kind::IdleTimeout`] after `limit`.
+    /// The same as for any request, except those of a response; [`Kind::IdleTimeout`] after
+    /// `limit`.
     pub async fn connect(
         &self,
         proxy: &str,

@@ -1,4 +1,4 @@
-//! The stream that won, as hyper reads and writes it.
+//! The winning stream, with hyper's I/O traits.
 
 use std::{
     io,
@@ -13,8 +13,8 @@ use hyper_util::{
     rt::TokioIo,
 };
 
-/// The stream of bytes that won a race. It implements hyper's traits for reading and writing; what
-/// wants tokio's wraps it in [`TokioIo`] or takes [`into_inner`](Self::into_inner).
+/// The byte stream that won a race. It implements hyper's traits for reading and writing; for
+/// tokio's traits wrap it in [`TokioIo`] or call [`into_inner`](Self::into_inner).
 #[derive(Debug)]
 pub struct Stream(TokioIo<ByteStream>);
 
@@ -23,13 +23,13 @@ impl Stream {
         Self(TokioIo::new(stream))
     }
 
-    /// What the connection is, where it runs, and why it was chosen. hyper-util's client puts a copy
-    /// among the extensions of each response.
+    /// Returns what the connection is, its addresses, and why it was chosen. hyper-util's client
+    /// adds a copy to the extensions of each response.
     pub fn info(&self) -> &ConnectionInfo {
         self.0.inner().info()
     }
 
-    /// The stream as tokio reads and writes it.
+    /// Converts the stream into one that implements tokio's I/O traits.
     pub fn into_inner(self) -> ByteStream {
         self.0.into_inner()
     }

@@ -1,4 +1,4 @@
-//! ureq over a race: its traits block, so a runtime of their own drives the connections.
+//! A connector for ureq. Its traits block, so a runtime of its own drives the connections.
 
 use std::{
     fmt, io,
@@ -29,12 +29,12 @@ use super::Connector;
 use crate::Versions;
 
 impl Connector {
-    /// An agent of ureq whose connections come from races. They are driven by one thread, which ends
-    /// with the agent's last clone and its last response.
+    /// Returns a ureq agent whose connections are raced. They are driven by one thread, which ends
+    /// with the agent's last clone and last response.
     ///
-    /// TLS is the endpoint's: what `config` says of certificates does nothing, and neither do its
-    /// resolver and its addresses. A request that `config` would send through a proxy fails. As
-    /// everything of ureq, the agent blocks and is not for async code.
+    /// TLS is the endpoint's: the TLS settings, resolver and addresses of `config` are ignored.
+    /// Requests that `config` would send through a proxy fail. Like all of ureq, the agent blocks
+    /// and must not be used in async code.
     ///
     /// # Errors
     /// If the thread cannot be started.

@@ -1,4 +1,4 @@
-//! Races that found no connection.
+//! Errors of races that found no connection.
 
 use eyas::{
     ConnectError,

@@ -1,9 +1,9 @@
-//! What Prometheus reads: families of samples, one after the other.
+//! The Prometheus text format: families of samples, one after the other.
 
 use std::fmt::{Display, Write as _};
 
-/// A page in the making. Each family is announced by [`counter`](Self::counter) or
-/// [`gauge`](Self::gauge), and its samples follow.
+/// Builds a page. Each family begins with [`counter`](Self::counter) or [`gauge`](Self::gauge),
+/// followed by its samples.
 #[derive(Debug, Default)]
 pub struct Page {
     text: String,
@@ -12,12 +12,12 @@ pub struct Page {
 
 // Writing to a string does not fail.
 impl Page {
-    /// A family of numbers that only grow; by convention `name` ends in `_total`.
+    /// Begins a family of counters; by convention `name` ends in `_total`.
     pub fn counter(&mut self, name: &'static str, help: &str) {
         self.announce(name, "counter", help);
     }
 
-    /// A family of numbers that come and go.
+    /// Begins a family of gauges.
     pub fn gauge(&mut self, name: &'static str, help: &str) {
         self.announce(name, "gauge", help);
     }
@@ -27,12 +27,12 @@ impl Page {
         let _ = write!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
     }
 
-    /// The only sample of a family.
+    /// Adds the only sample of a family.
     pub fn row(&mut self, value: impl Display) {
         let _ = writeln!(self.text, "{} {value}", self.family);
     }
 
-    /// A sample for each value of a label.
+    /// Adds a sample for each value of a label.
     pub fn rows<'a, V: Display>(
         &mut self,
         label: &str,
@@ -43,7 +43,7 @@ impl Page {
         }
     }
 
-    /// The page.
+    /// Returns the page.
     pub fn into_text(self) -> String {
         self.text
     }

@@ -1,4 +1,4 @@
-//! Who asks for metrics now.
+//! The open connections for metrics.
 
 use std::{
     collections::HashMap,

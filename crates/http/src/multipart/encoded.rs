@@ -1,4 +1,4 @@
-//! The pieces of a form, one after another.
+//! The encoded form, piece by piece.
 
 use std::collections::VecDeque;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! How a request comes to a connection.
+//! Gets a connection for a request.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! One connection of the pool, and a request's hold on it.
+//! One connection of the pool, and the guard of a request that uses it.
 
 use std::sync::{
     Arc, Mutex, PoisonError, Weak,

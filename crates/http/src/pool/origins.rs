@@ -1,4 +1,4 @@
-//! What each origin has: the bookkeeping under the lock, free of time and tasks.
+//! The state of each origin: the bookkeeping under the lock, without time and tasks.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,4 @@
-//! Closes what has been idle for too long.
+//! Closes connections that have been idle for too long.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
-//! Whether a response answers what was asked.
+//! Checks that a response matches its request.
 //!
-//! Some responses only make sense to who asked for them. Whoever did not would take a part for the
-//! whole, nothing for something, or coded octets for a body.
+//! Some responses only make sense for certain requests. Another client would take a part for the
+//! whole, nothing for something, or encoded octets for the body.
 
 use http::{
     HeaderMap, Request, StatusCode,

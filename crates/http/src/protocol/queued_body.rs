@@ -1,4 +1,4 @@
-//! Request bodies as hyper queues them.
+//! Request bodies in hyper's queue.
 
 use std::{
     pin::Pin,

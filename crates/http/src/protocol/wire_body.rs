@@ -1,4 +1,4 @@
-//! Response bodies as hyper gives them, and what its errors mean.
+//! Response bodies from hyper, and the meaning of hyper's errors.
 
 use std::{error::Error as StdError, io};
 

@@ -1,4 +1,4 @@
-//! CONNECT as RFC 9114 §4.4 has it: without `:scheme` and `:path`, which h3 gives to every request.
+//! CONNECT as in RFC 9114 §4.4: without `:scheme` and `:path`, which h3 adds to every request.
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 

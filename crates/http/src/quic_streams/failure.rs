@@ -1,4 +1,4 @@
-//! What quinn says of a failure, in the terms of h3.
+//! Maps quinn's errors to those of h3.
 
 use std::sync::Arc;
 

@@ -1,12 +1,12 @@
-//! The frames of a stream, handed on one by one (RFC 9114 §7.1).
+//! Passes on the frames of a stream one by one (RFC 9114 §7.1).
 //!
-//! The h3 crate keeps a whole frame in memory before it looks at it, `DATA` alone excepted, and a
-//! peer may announce 2^62 bytes. It also reads once per frame and keeps what it does not need
-//! yet, so that a peer who sends a packet full of one-byte frames grows its buffer a thousandfold;
-//! takes an empty `DATA` frame for the end of a message; and panics on, or takes for whole, a
-//! `DATA` frame that the end of the stream cuts short. So this follows the stream: it refuses
-//! lengths, gives no more than the head of one frame or a part of its payload at a time, leaves
-//! out empty `DATA` frames, and knows whether the end of the stream is the end of a frame.
+//! The h3 crate keeps every frame except `DATA` in memory before it parses it, and a peer may
+//! announce 2^62 bytes. It also reads once per frame and keeps what it does not need yet, so that a
+//! peer which fills its packets with one-byte frames grows the buffer a thousandfold; it takes an
+//! empty `DATA` frame for the end of a message; and it panics on, or accepts as complete, a `DATA`
+//! frame that is cut off by the end of the stream. So this parses the stream: it limits lengths,
+//! passes on at most the head of one frame or a part of its payload at a time, skips empty `DATA`
+//! frames, and knows whether the end of the stream is the end of a frame.
 
 use bytes::{Buf, Bytes};
 

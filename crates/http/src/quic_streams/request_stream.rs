@@ -1,4 +1,4 @@
-//! A request stream before its halves part.
+//! A request stream before it is split into its halves.
 
 use std::task::{Context, Poll};
 

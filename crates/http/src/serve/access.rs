@@ -1,4 +1,4 @@
-//! What an access log says of a request.
+//! Entries of the access log.
 
 use std::{
     fmt,
@@ -14,28 +14,28 @@ use super::link::Link;
 /// The most bytes of a field that the client chose; the rest is left out.
 const LONGEST: usize = 2048;
 
-/// One request, told once its response has ended.
+/// One request, logged when its response has ended.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// When it came.
+    /// When the request arrived.
     pub at: SystemTime,
-    /// From then until its response had been handed over, or was given up.
+    /// The time from then until its response was handed over or abandoned.
     pub took: Duration,
-    /// Who sent it.
+    /// The client's address.
     pub remote: SocketAddr,
-    /// What carried it: `tcp`, `mptcp`, `quic` or `sctp`.
+    /// The transport: `tcp`, `mptcp`, `quic` or `sctp`.
     pub transport: &'static str,
     /// The version of HTTP.
     pub version: Version,
     /// The method.
     pub method: Method,
-    /// Path and query, as they were sent; cut if they are very long, as the fields below.
+    /// The path and query as sent; truncated if very long, like the fields below.
     pub target: String,
-    /// The host that was asked for.
+    /// The requested host.
     pub host: Option<String>,
-    /// The status of the response; none if the client was gone before there was one.
+    /// The status of the response; `None` if the client left before there was one.
     pub status: Option<StatusCode>,
-    /// Bytes of the response's body handed to the protocol.
+    /// The number of bytes of the response's body handed to the protocol.
     pub bytes: u64,
     /// The `Referer` field.
     pub referer: Option<String>,

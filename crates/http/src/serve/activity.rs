@@ -1,4 +1,4 @@
-//! Whether a connection still lives: what moves on it, and when it has been quiet for too long.
+//! Tracks the activity on a connection, and when it has been idle for too long.
 
 use std::{
     convert::Infallible,

@@ -1,4 +1,4 @@
-//! Who may open one more connection.
+//! Decides whether another connection may be opened.
 
 use std::{
     collections::HashMap,
@@ -11,7 +11,7 @@ use eyas::sockets::subscriber;
 
 use super::Limits;
 
-/// What a connection to the server runs over.
+/// The transport of a connection to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Transport {
@@ -26,7 +26,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// As people call it, in lower case.
+    /// Returns the usual name, in lower case.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",

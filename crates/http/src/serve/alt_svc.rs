@@ -1,4 +1,4 @@
-//! What the server says about its other sides: HTTP/3, and SCTP where nobody would look for it.
+//! Announces the server's other transports: HTTP/3, and SCTP on a non-default port.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use crate::alt_svc::SCTP_UDP;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AltSvcPolicy {
-    /// `h3=":PORT"; ma=SECONDS`, with the port of the server, if it serves HTTP/3, and with the
-    /// protocol `x-eyas-sctp-udp` the UDP port at which it awaits SCTP, if that is not the usual one.
+    /// `h3=":PORT"; ma=SECONDS`, with the port of the server, if it serves HTTP/3; and, with the
+    /// protocol `x-eyas-sctp-udp`, the UDP port for SCTP, if that is not the default one.
     Announce {
-        /// For how long a client may rely on it, in whole seconds.
+        /// How long a client may use it, in whole seconds.
         max_age: Duration,
     },
-    /// This field, as it is.
+    /// Exactly this field value.
     Field(HeaderValue),
     /// No field.
     Off,

@@ -1,4 +1,4 @@
-//! One request to its response, whatever the version of HTTP and whoever answers.
+//! From a request to its response, for all versions of HTTP and all kinds of service.
 
 use std::{
     future::{Future, poll_fn},

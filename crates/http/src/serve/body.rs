@@ -1,4 +1,4 @@
-//! The bodies of responses, whatever the version of HTTP.
+//! Response bodies, for all versions of HTTP.
 
 use std::{
     pin::Pin,

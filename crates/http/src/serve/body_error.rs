@@ -1,4 +1,4 @@
-//! Why a body ends before its end.
+//! Why a body ended prematurely.
 
 use std::error::Error;
 

@@ -1,8 +1,8 @@
-//! What a server holds on behalf of its peers, and how it is shared out.
+//! The resources that a server holds for its peers, and how they are shared.
 //!
-//! Of everything here a connection may have at most a [`PART`]th of what is still free, so that many
-//! greedy connections leave each other less and less, and something for those who come later. What a
-//! request needs to go on at all it always gets: a response that is refused more goes on in pieces of
+//! A connection may have at most a [`PART`]th of what is still free, so that many greedy
+//! connections leave each other less and less, and something for later ones. A request always gets
+//! the minimum that it needs to proceed: a response that is refused more continues in pieces of
 //! [`LEAST_PIECE`], reopening its file for each.
 
 use std::sync::{
@@ -15,7 +15,8 @@ use super::Limits;
 /// A connection may have this part of what is free.
 const PART: usize = 16;
 
-/// Bytes that each request may hold whatever the budget says; the limit on requests bounds them.
+/// The number of bytes that each request may hold regardless of the budget; limited by the number
+/// of requests.
 pub const LEAST_PIECE: usize = 4 * 1024;
 
 /// Something that there is a bounded number of, counted for the server and for each connection.
@@ -100,7 +101,7 @@ impl Budget {
     }
 }
 
-/// What one connection holds.
+/// The share of one connection.
 #[derive(Debug)]
 pub struct Share {
     budget: Arc<Budget>,
@@ -110,7 +111,7 @@ pub struct Share {
 }
 
 impl Share {
-    /// The right to hold up to `wanted` bytes, and [`LEAST_PIECE`] of them at least.
+    /// Reserves up to `wanted` bytes, but at least [`LEAST_PIECE`].
     pub fn piece(self: &Arc<Self>, wanted: usize) -> Held {
         let mut bytes = self.budget.bytes.take(&self.bytes, wanted);
         let least = wanted.min(LEAST_PIECE);
@@ -121,19 +122,19 @@ impl Share {
         Held { share: Arc::clone(self), bytes }
     }
 
-    /// How many bytes more it may hold now.
+    /// Returns how many more bytes the connection may hold now.
     pub fn room(&self) -> usize {
         self.budget.bytes.room(&self.bytes)
     }
 
-    /// The right to hold all of these bytes, if there is room for them.
+    /// Reserves exactly this number of bytes, if available.
     pub fn bytes(self: &Arc<Self>, wanted: usize) -> Option<Held> {
         let bytes = self.budget.bytes.take(&self.bytes, wanted);
         let held = Held { share: Arc::clone(self), bytes };
         (bytes == wanted).then_some(held)
     }
 
-    /// The right to keep a file open.
+    /// Reserves an open file.
     pub fn open_file(self: &Arc<Self>) -> Option<OpenFile> {
         let granted = self.budget.files.take(&self.files, 1) == 1;
         granted.then(|| OpenFile(Arc::clone(self)))
@@ -151,7 +152,7 @@ impl Share {
     }
 }
 
-/// Bytes that are held, until this is dropped.
+/// Reserved bytes, released on drop.
 #[derive(Debug)]
 pub struct Held {
     share: Arc<Share>,
@@ -159,7 +160,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// How many.
+    /// Returns the number of bytes.
     pub const fn bytes(&self) -> usize {
         self.bytes
     }
@@ -171,7 +172,7 @@ impl Drop for Held {
     }
 }
 
-/// A file that is open, until this is dropped.
+/// A reserved open file, released on drop.
 #[derive(Debug)]
 pub struct OpenFile(Arc<Share>);
 

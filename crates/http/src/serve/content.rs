@@ -1,4 +1,4 @@
-//! What a response carries, whoever gives it.
+//! The content of a response.
 
 use std::task::{Context, Poll};
 

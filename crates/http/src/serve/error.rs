@@ -1,4 +1,4 @@
-//! Why a server did not start.
+//! Errors of starting a server.
 
 use std::{fmt::Display, io, net::SocketAddr};
 
@@ -9,9 +9,9 @@ pub enum ServeError {
     /// An address could not be bound.
     #[error("cannot listen on {address}: {cause}; choose another address or port")]
     Bind {
-        /// Which.
+        /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
     /// SCTP could not be served.
@@ -19,21 +19,21 @@ pub enum ServeError {
         "cannot serve SCTP on {address}: {cause}; name another UDP port for it, or serve without"
     )]
     Sctp {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
     /// The QUIC endpoint could not be started on its socket.
     #[error("cannot start QUIC: {0}; serve without HTTP/3, or see the cause")]
     Endpoint(#[source] io::Error),
-    /// The certificate or key is of no use.
+    /// The certificate or key cannot be used.
     #[error("the certificate or its key cannot be used: {0}")]
     Identity(String),
-    /// No version of HTTP is left to serve.
+    /// There is no version of HTTP to serve.
     #[error("no version of HTTP is left to serve; HTTP/3 alone cannot go without TLS")]
     NoVersion,
-    /// No socket is there to serve on.
+    /// There is no socket to serve on.
     #[error("there is no socket to serve on; give at least one")]
     NoSocket,
 }

@@ -1,4 +1,4 @@
-//! Responses that go wrong on purpose, for the personalities of the test server.
+//! Deliberately faulty responses, for the personalities of the test server.
 
 use std::{
     future::Future,
@@ -13,12 +13,12 @@ use tokio::{sync::Notify, time::Sleep};
 
 use super::{body_error::BodyError, piece::Piece};
 
-/// What a faulty server does to every body longer than `after` bytes.
+/// The fault applied to every body longer than `after` bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct FaultConfig {
-    /// Bytes of the body that still arrive.
+    /// The number of bytes of the body that are still sent.
     pub after: u64,
-    /// Whether the connection (TCP) or stream (QUIC) is reset, or the message only ends early.
+    /// Whether the connection (TCP) or stream (QUIC) is reset; otherwise the message ends early.
     pub reset: bool,
 }
 

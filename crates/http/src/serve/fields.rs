@@ -1,4 +1,4 @@
-//! The fields of responses: what every one of them has, and what none may have.
+//! The fields of responses: those that are added to all, and those that are removed.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Version, header};
 

@@ -1,7 +1,7 @@
-//! HTTP/2: one connection's life, by the h2 crate.
+//! One HTTP/2 connection, by the h2 crate.
 //!
-//! It is spoken to directly, and not through hyper, because a server has to know how many bytes a peer
-//! has room for before it reads them, and what of them has left.
+//! The server uses h2 directly instead of hyper, because it must know how many bytes a peer has
+//! room for before it reads them, and how many have left.
 
 use std::{
     future::poll_fn,

@@ -11,9 +11,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 /// Interim responses that a service may send before one response. Whoever sends more of them gains nothing.
 const MOST: usize = 16;
 
-/// Sends interim responses before the response itself, such as 103 Early Hints (RFC 8297): among the
-/// extensions of each request that came over HTTP/2 or HTTP/3. Over HTTP/1.1, where many clients take an
-/// interim response for the response, there are none.
+/// Sends interim responses, such as 103 Early Hints (RFC 8297), before the response itself. It is
+/// in the extensions of each request over HTTP/2 or HTTP/3, but not over HTTP/1.1, where many
+/// clients mistake an interim response for the final one.
 #[derive(Clone, Debug)]
 pub struct InterimResponses {
     left: Arc<AtomicUsize>,
@@ -26,8 +26,9 @@ impl InterimResponses {
         (Self { left: Arc::new(AtomicUsize::new(MOST)), send }, Interims(waiting))
     }
 
-    /// Sends one, unless the response has begun. False if it is not sent: because it is none (100, which is
-    /// the server's to say, 101, or no 1xx), or because there were 16 before it.
+    /// Sends an interim response, unless the response has begun. Returns false if it is not sent:
+    /// because its status is not an interim one that a service may send (100 is sent by the server
+    /// itself, 101 is not allowed), or because 16 were sent before it.
     pub fn send(&self, interim: Response<()>) -> bool {
         let is_one = interim.status().is_informational()
             && interim.status() != StatusCode::CONTINUE

@@ -1,58 +1,60 @@
-//! What a server allows its peers.
+//! The limits that a server imposes on its peers.
 
 use std::time::Duration;
 
 /// After a graceful close, the peer gets this long to read the rest and to close.
 pub(super) const CLOSING_TIME: Duration = Duration::from_secs(5);
 
-/// The bounds of a [`Server`](super::Server). Every one of them is there because a peer could
-/// otherwise grow something without end.
+/// The limits of a [`Server`](super::Server). Each of them bounds something that a peer could
+/// otherwise grow without end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections open at once, over all transports and addresses: 4096. A connection above it is
-    /// closed (TCP) or refused (QUIC) at once.
+    /// Open connections, over all transports and addresses: 4096 by default. Further connections
+    /// are closed (TCP) or refused (QUIC) at once.
     pub connections: usize,
-    /// Connections open at once from one IPv4 address or one IPv6 /64: 2048. It keeps one hostile
-    /// peer from taking all of [`Self::connections`]. Once half of those are taken, a peer may have
-    /// as many as are still free, so that some peers do not take them together either.
+    /// Open connections from one IPv4 address or one IPv6 /64: 2048 by default. It keeps one
+    /// hostile peer from taking all of [`Self::connections`]. Once half of those are taken, a peer
+    /// may have at most as many as are still free, so that a few peers cannot take them all
+    /// together either.
     pub connections_per_peer: usize,
-    /// Requests in flight at once over all connections, beside the first one of each: 16,384. More
-    /// are refused with REFUSED_STREAM (RFC 9113 §8.7) or H3_REQUEST_REJECTED (RFC 9114 §4.1.1), and
-    /// may be sent again. One connection may have a 16th of what is free.
+    /// Requests in flight over all connections, not counting the first one of each: 16,384 by
+    /// default. Further ones are refused with REFUSED_STREAM (RFC 9113 §8.7) or H3_REQUEST_REJECTED
+    /// (RFC 9114 §4.1.1), and may be retried. One connection may have a 16th of what is free.
     pub requests: usize,
-    /// Bytes of responses held at once over all connections, until their peers take them: 128 MiB,
-    /// and beyond that 4 KiB for each request. One connection may have a 16th of what is free.
+    /// Bytes of responses buffered over all connections until their peers read them: 128 MiB by
+    /// default, plus 4 KiB for each request. One connection may have a 16th of what is free.
     pub buffered_bytes: usize,
-    /// The same for one connection: 6 MiB, of which HTTP/3 may have 4 on its way.
+    /// The same for one connection: 6 MiB by default, of which HTTP/3 may have 4 MiB in flight.
     pub buffered_bytes_per_connection: usize,
-    /// Files that stay open between two pieces of a response, over all connections: 512. What finds
-    /// no room opens its file again for each piece. One connection may have a 16th of what is free.
+    /// Files that stay open between two pieces of a response, over all connections: 512 by default.
+    /// Responses above the limit reopen their file for each piece. One connection may have a 16th
+    /// of what is free.
     pub open_files: usize,
-    /// The same for one connection: 16.
+    /// The same for one connection: 16 by default.
     pub open_files_per_connection: usize,
     /// Bytes of a request's head (request line and header fields, or the decoded field section as
-    /// RFC 9114 §4.2.2 counts it): 32 KiB, at least [`Self::MIN_HEADER_BYTES`]. A bigger one is
-    /// answered 431.
+    /// RFC 9114 §4.2.2 counts it): 32 KiB by default, at least [`Self::MIN_HEADER_BYTES`]. Larger
+    /// ones are answered with 431.
     pub header_bytes: usize,
-    /// Header fields of one request in HTTP/1: 100. More are answered 431.
+    /// Header fields of an HTTP/1 request: 100 by default. More are answered with 431.
     pub header_fields: usize,
-    /// Bytes of one request's body: 1 GiB. A bigger one is answered 413, or cut where its length
-    /// was not announced. What goes through an extended CONNECT (RFC 8441) is no body.
+    /// Bytes of a request's body: 1 GiB by default. A larger one is answered with 413, or cut off
+    /// if its length was not announced. Data of an extended CONNECT (RFC 8441) is not a body.
     pub body_bytes: u64,
-    /// For the TLS or QUIC handshake: 10 s.
+    /// The time for the TLS or QUIC handshake: 10 s by default.
     pub handshake_time: Duration,
-    /// For a request's head once the server waits for it, between two requests of an HTTP/1
-    /// connection too: 30 s. This is what ends a slow loris.
+    /// The time for a request's head once the server waits for it, including between two requests
+    /// of an HTTP/1 connection: 30 s by default. This is what ends a slow loris.
     pub header_read_time: Duration,
-    /// Without a request, or with fewer than [`Self::progress_bytes`] moved while a request or a
-    /// response waits for the peer: 60 s. A connection is closed, or a stream reset, between once and
-    /// one and a half times this.
+    /// The time without a request, or with fewer than [`Self::progress_bytes`] transferred while a
+    /// request or a response waits for the peer: 60 s by default. The connection is closed, or the
+    /// stream reset, after one to one and a half times this.
     pub idle_time: Duration,
-    /// What a peer has to take of a response, or send of a request over HTTP/1 or of one that a service
-    /// waits for, within [`Self::idle_time`] for it to go on: 4 KiB. Nothing else is progress: no PING, and no window
-    /// that opens by a byte.
+    /// The number of bytes that a peer must read of a response, or send of a request over HTTP/1 or
+    /// of one that a service waits for, within [`Self::idle_time`]: 4 KiB by default. Nothing else
+    /// counts as progress: neither a PING nor a window that opens by a byte.
     pub progress_bytes: u64,
-    /// Requests in flight on one HTTP/2 or HTTP/3 connection: 128.
+    /// Concurrent requests on one HTTP/2 or HTTP/3 connection: 128 by default.
     pub concurrent_streams: u32,
 }
 

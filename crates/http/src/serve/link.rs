@@ -1,4 +1,4 @@
-//! What is known of a connection, and what of it a service is told.
+//! Details of a connection, and which of them a service gets.
 
 use std::{
     net::SocketAddr,
@@ -58,30 +58,31 @@ impl Link {
     }
 }
 
-/// What is to be spoken on the stream of an extended CONNECT (RFC 8441 §4), such as `websocket`: among the
-/// extensions of such a request, where the server offers it
+/// The protocol of an extended CONNECT (RFC 8441 §4), such as `websocket`. It is in the extensions
+/// of such a request, if the server offers extended CONNECT
 /// ([`ServerBuilder::extended_connect`](super::ServerBuilder::extended_connect)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectProtocol(pub Arc<str>);
 
-/// Who sent a request, and how it came: every request that a service gets has this among its
-/// extensions. The version of HTTP is the request's own.
+/// The client and connection of a request, in the extensions of every request that a service gets.
+/// The version of HTTP is a property of the request itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PeerInfo {
-    /// The client's address, or that of what stands before it.
+    /// The address of the client, or of the proxy in front of it.
     pub remote: SocketAddr,
-    /// The address that it was sent to, where that is known: over TCP and QUIC it is.
+    /// The local address, if known; it is known over TCP and QUIC.
     pub local: Option<SocketAddr>,
-    /// What carries the connection.
+    /// The transport of the connection.
     pub transport: Transport,
-    /// Whether TLS or DTLS protects it.
+    /// Whether the connection is protected by TLS or DTLS.
     pub secure: bool,
-    /// Whether it came before the handshake was complete, and so may be a replay (RFC 8470). Requests
-    /// whose method is not safe never do: those are answered 425 without the service.
+    /// Whether the request arrived before the handshake was complete, and so may be a replay (RFC
+    /// 8470). This is only the case for safe methods: other requests are answered with 425 without
+    /// the service.
     pub early: bool,
-    /// The name that the client asked for in the handshake (SNI, RFC 6066 §3).
+    /// The server name from the handshake (SNI, RFC 6066 §3).
     pub server_name: Option<Arc<str>>,
-    /// The application protocol that the handshake agreed on (ALPN, RFC 7301).
+    /// The application protocol negotiated in the handshake (ALPN, RFC 7301).
     pub alpn: Option<Arc<[u8]>>,
 }

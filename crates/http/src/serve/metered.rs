@@ -1,5 +1,5 @@
-//! Bodies of responses that are read no further than there is room for them, and that account for what
-//! they hold: the site of `eyas serve` (`eyas-testserver`) has such.
+//! Response bodies that are read only as far as there is room for them, and that account for the
+//! memory they use. The site of `eyas serve` (`eyas-testserver`) uses them.
 
 use std::{
     any::Any,
@@ -21,22 +21,22 @@ pub use super::{
     source::Source,
 };
 
-/// The body of a response. The server knows it when a service gives it, and asks it for no more than
-/// there is room for; within another body it is one like any other.
+/// A response body that the server recognises and polls only for as much as it has room for; inside
+/// another body it is an ordinary body.
 pub struct MeteredBody(Content);
 
 impl MeteredBody {
-    /// No content.
+    /// Returns an empty body.
     pub fn empty() -> Self {
         Self(Content::Empty)
     }
 
-    /// A few bytes made on the spot.
+    /// Returns a small body from memory.
     pub fn full(bytes: impl Into<Bytes>) -> Self {
         Self(Content::Full(bytes.into()))
     }
 
-    /// What this gives.
+    /// Returns a body that reads from this source.
     pub fn of(source: impl Source + 'static) -> Self {
         Self(Content::Metered(Box::new(source)))
     }
@@ -80,11 +80,11 @@ impl fmt::Debug for MeteredBody {
     }
 }
 
-/// What a service has of its server to itself: among the extensions of each request.
+/// The server's resources for a service, in the extensions of each request.
 #[derive(Clone, Debug)]
 pub struct Allowance {
-    /// What may be held for the connection.
+    /// The share of the connection.
     pub share: Arc<Share>,
-    /// The `Alt-Svc` field of responses over HTTP/1 and HTTP/2, if they have one.
+    /// The `Alt-Svc` field of responses over HTTP/1 and HTTP/2, if there is one.
     pub alt_svc: Option<HeaderValue>,
 }

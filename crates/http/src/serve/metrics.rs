@@ -1,4 +1,4 @@
-//! What the server does and what it costs its process, as metrics.
+//! Metrics about the server's activity and the cost to its process.
 
 mod process;
 

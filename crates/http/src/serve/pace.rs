@@ -1,4 +1,4 @@
-//! Whether what a peer takes or sends amounts to progress.
+//! Decides whether what a peer reads or sends amounts to progress.
 
 use std::{
     future::Future,

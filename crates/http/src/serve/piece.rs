@@ -13,7 +13,7 @@ use futures_util::task::AtomicWaker;
 
 use super::budget::Held;
 
-/// The most bytes of a response that are read, and given to a transport, at once.
+/// The maximum number of bytes of a response that are read, and passed to a transport, at once.
 pub const PIECE: usize = 128 * 1024;
 
 /// What of one response is on its way, and what has left.
@@ -58,7 +58,7 @@ impl Flow {
     }
 }
 
-/// Bytes of a response. What they hold of the budget is given back once they have left.
+/// Bytes of a response. Their part of the budget is released once they have been sent.
 #[derive(Debug)]
 pub struct Piece {
     bytes: Bytes,
@@ -67,7 +67,8 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// Bytes that hold this much of the budget, together with what else was read at once.
+    /// Creates a piece that shares this part of the budget with everything else read at the same
+    /// time.
     pub fn holding(bytes: Bytes, held: Arc<Held>) -> Self {
         Self { bytes, held: Some(held), flow: None }
     }
@@ -83,12 +84,12 @@ impl Piece {
         self.bytes.truncate(length);
     }
 
-    /// How many bytes.
+    /// Returns the number of bytes.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no bytes.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }

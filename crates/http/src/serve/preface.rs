@@ -1,4 +1,4 @@
-//! Which version of HTTP a connection in clear text begins with.
+//! Detects the version of HTTP at the start of a cleartext connection.
 
 use std::{
     io,

@@ -1,4 +1,4 @@
-//! HTTP/3 over QUIC: accepting connections, and one connection's life.
+//! HTTP/3 over QUIC: accepting and serving connections.
 
 pub(super) mod side;
 mod stops;

@@ -1,4 +1,4 @@
-//! The responses that the server itself makes.
+//! The server's own responses.
 
 use http::{HeaderValue, Response, StatusCode, header};
 

@@ -1,4 +1,4 @@
-//! The bodies of requests, whatever the version of HTTP.
+//! Request bodies, for all versions of HTTP.
 
 use std::{
     fmt,
@@ -20,8 +20,8 @@ use crate::quic_streams::Receiving;
 /// The body of an HTTP/3 request.
 pub(super) type RecvBody = RequestStream<Receiving<ServerSide>, Bytes>;
 
-/// The body of a request, as it arrives. What is not read is not sent for long: the peer's window
-/// stays closed. It ends with [`RequestBodyError`] at the limit of
+/// The body of a request as it arrives. If it is not read, the peer soon stops sending, because its
+/// flow-control window stays closed. It fails with [`RequestBodyError`] at the limit of
 /// [`Limits::body_bytes`](super::Limits::body_bytes).
 pub struct RequestBody {
     source: Source,
@@ -45,13 +45,13 @@ enum State {
     Ended,
 }
 
-/// Why the body of a request ended before its end.
+/// Why the body of a request ended prematurely.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct RequestBodyError(#[from] BodyError);
 
 impl RequestBodyError {
-    /// Whether the body is bigger than the server allows, and not broken.
+    /// Returns whether the body exceeds the server's limit, as opposed to being broken.
     pub fn is_too_large(&self) -> bool {
         matches!(self.0, BodyError::TooLarge(_))
     }

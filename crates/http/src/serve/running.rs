@@ -1,4 +1,4 @@
-//! A server that runs, and how it stops.
+//! A running server, and how to stop it.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use super::{ServerIdentity, Stats, sctp, shared::Shared, stream_server::StreamSe
 /// How long a stopped server stays to tell its QUIC peers.
 const FAREWELL_TIME: Duration = Duration::from_secs(1);
 
-/// A server that runs. Dropping it stops the server at once.
+/// A running server. Dropping it stops the server at once.
 #[derive(Debug)]
 pub struct Running {
     pub(super) shared: Arc<Shared>,
@@ -23,56 +23,56 @@ pub struct Running {
 }
 
 impl Running {
-    /// The first address it listens on, with the port that was chosen.
+    /// Returns the first address that it listens on, with the port that was chosen.
     pub fn local_addr(&self) -> SocketAddr {
         self.addresses[0]
     }
 
-    /// All addresses it listens on.
+    /// Returns all addresses that it listens on.
     pub fn local_addrs(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// Its certificate and key; none if it serves without TLS.
+    /// Returns its certificate and key; `None` if it serves without TLS.
     pub fn identity(&self) -> Option<&ServerIdentity> {
         self.identity.as_ref()
     }
 
-    /// The `Alt-Svc` field of its responses over HTTP/1 and HTTP/2, if they have one.
+    /// Returns the `Alt-Svc` field of its responses over HTTP/1 and HTTP/2, if there is one.
     pub fn alt_svc(&self) -> Option<&HeaderValue> {
         self.shared.alt_svc.as_ref()
     }
 
-    /// What accepts SCTP, if the server does: its ports, and what it has counted.
+    /// Returns the SCTP listener, with its ports and counters, if SCTP is served.
     pub fn sctp(&self) -> Option<&SctpListener> {
         self.sctp.listener.as_deref()
     }
 
-    /// Why SCTP inside UDP, or SCTP at all, is not served, if it was to be: the port is taken, and by
-    /// whom, or what the system says.
+    /// Returns why SCTP over UDP, or SCTP at all, is not served although it was requested: which
+    /// process has the port, or the system's error.
     pub fn sctp_missing(&self) -> Option<&str> {
         self.sctp.missing.as_deref()
     }
 
-    /// Where its metrics are, if it tells them.
+    /// Returns the address of its metrics, if they are served.
     pub fn metrics_addr(&self) -> Option<SocketAddr> {
         self.metrics
     }
 
-    /// What serves streams that somebody else has accepted. It keeps what the server is made of, and serves
-    /// nothing any more once that has stopped.
+    /// Returns a handle that serves streams accepted elsewhere. The handle keeps the server's
+    /// resources, but serves nothing once the server has stopped.
     pub fn streams(&self) -> StreamServer {
         self.streams.clone()
     }
 
-    /// What it has done so far.
+    /// Returns the counters so far.
     pub fn stats(&self) -> Stats {
         self.shared.stats()
     }
 
-    /// Takes no new connections, tells the peers to go elsewhere (`Connection: close`, GOAWAY),
-    /// lets running responses finish for at most `grace`, then closes what is left. Returns how
-    /// many connections had to be cut.
+    /// Stops accepting connections, tells peers to go elsewhere (`Connection: close`, GOAWAY), lets
+    /// responses in progress finish for at most `grace`, and then closes the rest. Returns the
+    /// number of connections that were cut off.
     pub async fn shutdown(self, grace: Duration) -> usize {
         self.shared.drain.cancel();
         self.shared.tasks.close();

@@ -1,4 +1,4 @@
-//! HTTP/1 over SCTP: one association is one connection, on its stream 0.
+//! HTTP/1 over SCTP: each association is one connection, on its stream 0.
 
 use std::{io, net::SocketAddr, pin::pin, sync::Arc};
 
@@ -15,15 +15,16 @@ use super::{
 /// The stream that carries HTTP.
 const STREAM: StreamId = StreamId(0);
 
-/// How SCTP is served beside TCP and QUIC.
+/// How SCTP is served besides TCP and QUIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SctpService {
-    /// The UDP port for SCTP inside UDP (RFC 6951): 9899. 0 takes a free one, `None` serves none.
+    /// The UDP port for SCTP over UDP (RFC 6951), by default 9899. 0 chooses a free port, `None`
+    /// disables it.
     pub encapsulation_port: Option<u16>,
-    /// Whether it is served directly over IP, too.
+    /// Whether SCTP is also served directly over IP.
     pub over_ip: SctpOverIp,
-    /// Whether a server starts without SCTP if there is no socket for it.
+    /// Whether the server starts without SCTP if no socket for it can be opened.
     pub optional: bool,
 }
 
@@ -38,7 +39,7 @@ impl Default for SctpService {
 }
 
 impl SctpService {
-    /// Inside UDP at a free port, for tests.
+    /// Serves SCTP over UDP at a free port, for tests.
     pub fn on_free_port() -> Self {
         Self { encapsulation_port: Some(0), over_ip: SctpOverIp::No, optional: false }
     }

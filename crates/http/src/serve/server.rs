@@ -1,4 +1,4 @@
-//! Building and starting a server.
+//! Builds and starts a server.
 
 use std::{
     error::Error,
@@ -33,13 +33,14 @@ use crate::metrics::Page;
 /// Names that a certificate made on the spot always holds.
 const LOCAL_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// What is to be started: see [`Server::builder`].
+/// An HTTP server; see [`Server::builder`].
 #[derive(Debug)]
 pub struct Server;
 
 impl Server {
-    /// A server on a free port of this machine alone ([`ServerBuilder::listen_locally`]), with all versions of HTTP, a certificate made on the
-    /// spot and nothing to serve, until told otherwise.
+    /// Returns a builder with the defaults: a free port of the loopback addresses
+    /// ([`ServerBuilder::listen_locally`]), all versions of HTTP, a generated certificate and no
+    /// service.
     pub fn builder() -> ServerBuilder {
         ServerBuilder {
             addresses: Vec::new(),
@@ -63,7 +64,7 @@ impl Server {
     }
 }
 
-/// A server before its start.
+/// Builds a [`Server`].
 #[derive(Debug)]
 pub struct ServerBuilder {
     addresses: Vec<SocketAddr>,
@@ -93,14 +94,14 @@ enum Security {
 }
 
 impl ServerBuilder {
-    /// Listens on this address, too. With port 0 all addresses of the server share one free port.
+    /// Adds an address to listen on. With port 0, all addresses of the server share one free port.
     /// An unspecified IPv6 address serves IPv4 as well, unless an IPv4 address is given too.
     pub fn listen(mut self, address: SocketAddr) -> Self {
         self.addresses.push(address);
         self
     }
 
-    /// Listens on 127.0.0.1 and, where the machine has it, on ::1: `localhost` is both, and
+    /// Listens on 127.0.0.1 and, if the machine has it, on ::1: `localhost` resolves to both, and
     /// browsers try ::1 first.
     pub fn listen_locally(self, port: u16) -> Self {
         let this = self.listen((Ipv4Addr::LOCALHOST, port).into());
@@ -110,13 +111,14 @@ impl ServerBuilder {
         }
     }
 
-    /// Serves under TLS with this certificate and key.
+    /// Serves over TLS with this certificate and key.
     pub fn tls(mut self, identity: ServerIdentity) -> Self {
         self.security = Security::Given(identity);
         self
     }
 
-    /// Makes a certificate for these names and addresses, beside `localhost`, 127.0.0.1 and ::1.
+    /// Generates a certificate for these names and addresses, in addition to `localhost`, 127.0.0.1
+    /// and ::1.
     pub fn names<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.security = Security::SelfSigned(names.into_iter().map(Into::into).collect());
         self
@@ -128,40 +130,42 @@ impl ServerBuilder {
         self
     }
 
-    /// The versions of HTTP to serve. Without HTTP/3 nothing listens on UDP, with HTTP/3 alone
-    /// nothing on TCP.
+    /// Sets the versions of HTTP to serve. Without HTTP/3 nothing listens on UDP, and with HTTP/3
+    /// only nothing on TCP.
     pub fn versions(mut self, versions: Versions) -> Self {
         self.versions = versions;
         self
     }
 
-    /// What responses over TCP say about alternatives (RFC 7838).
+    /// Sets what responses over TCP announce about alternatives (RFC 7838).
     pub fn alt_svc(mut self, policy: AltSvcPolicy) -> Self {
         self.alt_svc = policy;
         self
     }
 
-    /// Answers every request with this service: an `axum::Router`, a stack of tower layers, a
-    /// [`tower_service`] of one's own. It is the same service over every version of HTTP and every
-    /// transport. Without one every request is answered 404.
+    /// Sets the service that answers all requests, over every version of HTTP and every transport:
+    /// an `axum::Router`, a stack of tower layers, or any other [`tower_service`]. Without a
+    /// service, requests are answered with 404.
     ///
-    /// - A clone of it answers each request, once it says that it is ready.
-    /// - Each request has a [`PeerInfo`](super::PeerInfo) among its extensions.
-    /// - The request's body comes as the service reads it, trailers last; `100 Continue` is sent when it
-    ///   begins to. The response's body is asked for more when the peer has room for it, and may end in
-    ///   trailers; over HTTP/1.1 these reach a client that sent `TE: trailers`, and of them those that
-    ///   the response's `Trailer` field names.
-    /// - A service that fails or panics before its response gives 500; in the body of it, the message
-    ///   breaks off (HTTP/1) or the stream is reset. Both are logged by `tracing`.
-    /// - `Date`, `Content-Length` where it is known, and `Alt-Svc` are added. `Transfer-Encoding` is
-    ///   dropped, and over HTTP/2 and HTTP/3 all other fields about a connection.
-    /// - A silent service holds up nothing and is not cut off. A peer that takes or sends less than
-    ///   [`Limits::progress_bytes`] in [`Limits::idle_time`] is, by 408 if there is no response yet.
-    /// - Upgrades of HTTP/1.1 (WebSocket, CONNECT) work by `hyper::upgrade::on`. A connection that was
-    ///   upgraded counts until the service drops it, and [`Running::shutdown`] waits for it as for a
-    ///   response, but cannot take it from the service. There are none over HTTP/2 and HTTP/3: for
-    ///   HTTP/2 there is [`extended_connect`](Self::extended_connect) (RFC 8441), that of HTTP/3 (RFC 9220) is not
-    ///   spoken.
+    /// - Each request is answered by a clone of the service, once it is ready.
+    /// - Each request has a [`PeerInfo`](super::PeerInfo) in its extensions.
+    /// - The request's body is received as the service reads it, with trailers last; `100 Continue`
+    ///   is sent when the service starts to read. The response's body is polled when the peer has
+    ///   room for more, and may end with trailers; over HTTP/1.1 these are sent only to a client
+    ///   that sent `TE: trailers`, and only those named in the response's `Trailer` field.
+    /// - If the service fails or panics before it returns a response, the client gets a 500; if its
+    ///   body does, the message is cut off (HTTP/1) or the stream is reset. Both are logged by
+    ///   `tracing`.
+    /// - `Date`, `Content-Length` if known, and `Alt-Svc` are added. `Transfer-Encoding` is
+    ///   removed, and over HTTP/2 and HTTP/3 all other connection-specific fields.
+    /// - A slow service blocks nothing and is not cut off. A peer that reads or sends less than
+    ///   [`Limits::progress_bytes`] in [`Limits::idle_time`] is, with a 408 if there is no response
+    ///   yet.
+    /// - HTTP/1.1 upgrades (WebSocket, CONNECT) work through `hyper::upgrade::on`. An upgraded
+    ///   connection counts until the service drops it, and [`Running::shutdown`] waits for it as
+    ///   for a response, but cannot take it from the service. HTTP/2 and HTTP/3 have no upgrades:
+    ///   for HTTP/2 there is [`extended_connect`](Self::extended_connect) (RFC 8441); that of
+    ///   HTTP/3 (RFC 9220) is not supported.
     pub fn service<S, B>(mut self, service: S) -> Self
     where
         S: Service<Request<RequestBody>, Response = Response<B>> + Clone + Send + Sync + 'static,
@@ -174,85 +178,88 @@ impl ServerBuilder {
         self
     }
 
-    /// What peers may take.
+    /// Sets the limits on peers.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Accepts 0-RTT data over QUIC (RFC 9001 §4.6). What comes early may be a replay: before the
-    /// handshake is complete safe methods are served and others are answered 425 (RFC 8470).
+    /// Accepts 0-RTT data over QUIC (RFC 9001 §4.6). Early data may be a replay: until the
+    /// handshake is complete, requests with safe methods are served and others are answered with
+    /// 425 (RFC 8470).
     pub fn early_data(mut self, early_data: bool) -> Self {
         self.early_data = early_data;
         self
     }
 
-    /// Offers extended CONNECT over HTTP/2 (RFC 8441) to a [`service`](Self::service): a request with
-    /// [`ConnectProtocol`](super::ConnectProtocol) among its extensions, which the service grants by 200 and then
-    /// speaks by both bodies. Silence on it is nobody's fault.
+    /// Offers extended CONNECT over HTTP/2 (RFC 8441) to the [`service`](Self::service), which gets
+    /// a request with [`ConnectProtocol`](super::ConnectProtocol) in its extensions, accepts it
+    /// with a 200, and then communicates through both bodies. Idle timeouts do not apply to it.
     pub fn extended_connect(mut self, extended_connect: bool) -> Self {
         self.extended_connect = extended_connect;
         self
     }
 
-    /// Hands CONNECT (RFC 9113 §8.5, RFC 9114 §4.4) over HTTP/2 and HTTP/3 to a
-    /// [`service`](Self::service) that is a proxy. It grants one by a status of 200 to 299 and speaks
-    /// through both bodies ([`pipe`](crate::pipe) makes one of a stream); over HTTP/1 CONNECT is an upgrade.
-    /// A tunnel that an end leaves unread stops only itself, and how long it may be without a byte is for the
-    /// service to say.
+    /// Passes CONNECT requests (RFC 9113 §8.5, RFC 9114 §4.4) over HTTP/2 and HTTP/3 to the
+    /// [`service`](Self::service), which is then a proxy. It accepts a request with a status of 200
+    /// to 299 and communicates through both bodies ([`pipe`](crate::pipe) makes a body of a
+    /// stream); over HTTP/1 CONNECT is an upgrade. A tunnel that one end does not read blocks only
+    /// itself, and how long it may be idle is up to the service.
     pub fn tunnels(mut self, tunnels: bool) -> Self {
         self.tunnels = tunnels;
         self
     }
 
-    /// Lets clients use Multipath TCP (RFC 8684) where the kernel can; plain TCP works as before.
+    /// Accepts Multipath TCP (RFC 8684) if the kernel supports it; plain TCP works as before.
     pub fn mptcp(mut self, mptcp: bool) -> Self {
         self.mptcp = mptcp;
         self
     }
 
-    /// Serves HTTP/1 over SCTP as well, at the same port number.
+    /// Also serves HTTP/1 over SCTP, at the same port number.
     pub fn sctp(mut self, service: SctpService) -> Self {
         self.sctp = Some(service);
         self
     }
 
-    /// Tells at this address, in the text format of Prometheus, what the server does and what it costs
-    /// its process: `http://ADDRESS/metrics`. Whoever reaches the address can read it, without TLS; none
-    /// of it is served at the addresses of the service.
+    /// Serves metrics about the server's activity and the cost to its process, in the text format
+    /// of Prometheus, at `http://ADDRESS/metrics`. The page is served without TLS to anyone who can
+    /// reach the address, and never at the addresses of the service.
     pub fn metrics(mut self, address: SocketAddr) -> Self {
         self.metrics = Some(address);
         self
     }
 
-    /// Adds families of the service's own to the page of [`metrics`](Self::metrics).
+    /// Adds the service's own metrics to the page of [`metrics`](Self::metrics).
     pub fn more_metrics(mut self, write: impl Fn(&mut Page) + Send + Sync + 'static) -> Self {
         self.more_metrics = Some(metrics::More(Box::new(write)));
         self
     }
 
-    /// Tells of each request, once its response has ended. It is called by the tasks that serve, so it
-    /// must not wait for anything.
+    /// Sets a function that is called for each request once its response has ended. It is called by
+    /// the serving tasks, so it must not block.
     pub fn access_log(mut self, log: impl Fn(&Access) + Send + Sync + 'static) -> Self {
         self.access_log = Some(AccessLog(Arc::new(log)));
         self
     }
 
-    /// Tells why nobody can be accepted over TCP or MPTCP at the moment, such as descriptors that have run
-    /// out, at most every ten seconds. It is called by the tasks that accept, so it must not wait.
+    /// Calls `observer` with the reason while TCP and MPTCP clients cannot be accepted, for example because the
+    /// process has run out of descriptors, at most every ten seconds. The tasks that accept call it, so it must
+    /// not block.
     pub fn notices(mut self, observer: impl Fn(String) + Send + Sync + 'static) -> Self {
         self.notices = Some(Notices::new(observer));
         self
     }
 
-    /// Offers these application protocols and no others: for `eyas-testserver`, as the next.
+    /// Offers exactly these application protocols; for `eyas-testserver`, like
+    /// [`fault`](Self::fault).
     #[doc(hidden)]
     pub fn alpn(mut self, alpn: Vec<Vec<u8>>) -> Self {
         self.alpn = Some(alpn);
         self
     }
 
-    /// Lets long responses go wrong.
+    /// Makes long responses fail.
     #[doc(hidden)]
     pub fn fault(mut self, fault: FaultConfig) -> Self {
         self.fault = Some(fault);
@@ -280,16 +287,16 @@ impl ServerBuilder {
         self.versions.http3 &= !matches!(self.security, Security::Plain);
     }
 
-    /// Starts serving on sockets that are bound already, such as those of a parent process. The
-    /// [versions](Self::versions) should be those that the sockets carry, for they are announced; what
-    /// [`listen`](Self::listen) and [`mptcp`](Self::mptcp) say is not looked at.
+    /// Starts serving on sockets that are already bound, such as those of a parent process. The
+    /// [versions](Self::versions) should match the sockets, because they are announced;
+    /// [`listen`](Self::listen) and [`mptcp`](Self::mptcp) have no effect.
     ///
     /// # Errors
-    /// [`ServeError::NoSocket`] if there is none, and what [`start`](Self::start) may say once its
-    /// sockets are bound.
+    /// [`ServeError::NoSocket`] if there is no socket, and the errors of [`start`](Self::start)
+    /// except those of binding.
     ///
     /// # Panics
-    /// Outside of a runtime of tokio.
+    /// Outside of a tokio runtime.
     pub fn start_on(mut self, bound: Vec<Bound>) -> Result<Running, ServeError> {
         self.drop_http3_without_tls();
         let limits = self.limits.clone().usable();

@@ -1,4 +1,4 @@
-//! What answers requests: the narrow waist between the protocols and the caller's service.
+//! The interface between the protocols and the caller's service.
 
 pub(super) mod body;
 

@@ -1,18 +1,18 @@
-//! What is made as there is room for it.
+//! Sources of response bytes that are read as there is room for them.
 
 use std::task::{Context, Poll};
 
 use super::{body_error::BoxError, piece::Piece};
 
-/// What a response's bytes come from.
+/// A source of a response's bytes.
 pub trait Source: Send {
-    /// The next bytes. `room` is how many are wanted: not all have to be that few.
+    /// Returns the next bytes. `room` is how many are wanted; the source may return more.
     fn poll_next(
         &mut self,
         cx: &mut Context<'_>,
         room: usize,
     ) -> Poll<Option<Result<Piece, BoxError>>>;
 
-    /// How many bytes are still to come, if that is known.
+    /// Returns how many bytes are left, if known.
     fn remaining(&self) -> Option<u64>;
 }

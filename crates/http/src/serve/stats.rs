@@ -1,4 +1,4 @@
-//! What a server has done so far.
+//! The counters of a server.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -6,21 +6,21 @@ use http::Version;
 
 use super::{admission::OpenByTransport, budget::Budget};
 
-/// A snapshot of a server's counters, all since its start unless said otherwise.
+/// A snapshot of a server's counters, all since its start unless noted otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Connections open now.
+    /// Currently open connections.
     pub connections_open: u64,
-    /// Of those, TCP connections.
+    /// Currently open TCP connections.
     pub tcp_open: u64,
-    /// Of those, MPTCP connections.
+    /// Currently open MPTCP connections.
     pub mptcp_open: u64,
-    /// Of those, QUIC connections.
+    /// Currently open QUIC connections.
     pub quic_open: u64,
-    /// Of those, SCTP associations.
+    /// Currently open SCTP associations.
     pub sctp_open: u64,
-    /// TCP connections accepted, without those over MPTCP.
+    /// TCP connections accepted, excluding MPTCP.
     pub tcp_connections: u64,
     /// MPTCP connections accepted.
     pub mptcp_connections: u64,
@@ -30,7 +30,7 @@ pub struct Stats {
     pub sctp_associations: u64,
     /// Connections closed at once because a limit on connections was reached.
     pub connections_refused: u64,
-    /// TLS and QUIC handshakes that came to their end.
+    /// TLS and QUIC handshakes that completed.
     pub handshakes: u64,
     /// TLS or QUIC handshakes that failed or took too long.
     pub handshakes_failed: u64,
@@ -50,18 +50,18 @@ pub struct Stats {
     pub body_bytes_received: u64,
     /// Requests refused because a limit on requests was reached.
     pub requests_refused: u64,
-    /// Responses over HTTP/2 and HTTP/3 that were broken off because their peer took too little.
+    /// Responses over HTTP/2 and HTTP/3 that were aborted because the peer read too little.
     pub responses_stalled: u64,
-    /// Requests in flight now.
+    /// Requests currently in flight.
     pub requests_in_flight: u64,
-    /// Bytes of responses held now for peers that have not taken them.
+    /// Bytes of responses currently buffered for peers.
     pub buffered_bytes: u64,
-    /// Files open now for the rest of a response.
+    /// Files currently open for the rest of a response.
     pub open_files: u64,
 }
 
 impl Stats {
-    /// Requests over all versions.
+    /// Returns the number of requests over all versions.
     pub const fn requests(&self) -> u64 {
         self.http10_requests + self.http11_requests + self.http2_requests + self.http3_requests
     }

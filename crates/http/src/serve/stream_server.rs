@@ -1,4 +1,4 @@
-//! Streams that somebody else has accepted.
+//! Streams that were accepted elsewhere.
 
 use std::{fmt, net::SocketAddr, sync::Arc};
 
@@ -6,8 +6,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{Transport, shared::Shared, stats::Counters, stream, stream::Protocol};
 
-/// Serves streams that somebody else has accepted, and has spoken TLS on if anybody has: where one port
-/// carries other protocols as well. Clones are the same.
+/// Serves streams that were accepted elsewhere, after any TLS handshake, for ports that carry other
+/// protocols as well. Clones share the same server.
 #[derive(Clone)]
 pub struct StreamServer {
     shared: Arc<Shared>,
@@ -19,8 +19,9 @@ impl StreamServer {
         Self { shared: Arc::clone(shared), protocol: protocol.protected_below() }
     }
 
-    /// Serves one that came over TCP to its end, in HTTP/1 or HTTP/2, whichever it begins with. It counts
-    /// as any other connection of the server, and is dropped at once where there is no room for it.
+    /// Serves a stream that arrived over TCP until it ends, with HTTP/1 or HTTP/2, whichever the
+    /// client begins with. It counts like any other connection of the server, and is dropped at
+    /// once if a limit is reached.
     pub async fn serve<S>(&self, stream: S, remote: SocketAddr, local: Option<SocketAddr>)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,

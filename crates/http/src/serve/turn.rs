@@ -1,4 +1,4 @@
-//! Whose turn it is in an exchange.
+//! Whose turn it is in an exchange: the service's or the peer's.
 
 use std::sync::{
     Arc,

@@ -1,4 +1,4 @@
-//! No cookies: without the feature `cookies` no client keeps any.
+//! A stub for builds without the feature `cookies`.
 
 use http::HeaderMap;
 use url::Url;

@@ -1,4 +1,4 @@
-//! No content codings: without the feature `compression` none is offered, so none is undone.
+//! A stub for builds without the feature `compression`: no coding is offered or decoded.
 
 use http::{HeaderMap, Response};
 

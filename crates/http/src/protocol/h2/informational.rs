@@ -1,9 +1,9 @@
-//! Bounds the informational responses of an HTTP/2 connection.
+//! Limits the informational responses on an HTTP/2 connection.
 //!
-//! The h2 crate reads on past them for as long as they come, and tells nobody. Their number is in
-//! the frames: the final response is a HEADERS frame as they are, and a further one, with
-//! END_STREAM, holds the trailers (RFC 9113 §8.1). So this follows the frames as they are read,
-//! and ends the connection when one stream has had more HEADERS than that.
+//! The h2 crate reads and skips them for as long as they come, without reporting them. They can be
+//! counted from the frames: like them, the final response is a HEADERS frame, and a further one,
+//! with END_STREAM, contains the trailers (RFC 9113 §8.1). So this parses the frames as they are
+//! read, and ends the connection when a stream has had more HEADERS frames than that.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,4 @@
-//! Whether the end of a connection says something about the path it ran on.
+//! Decides whether the end of a connection says something about its path.
 
 use eyas::race::evidence::Cause;
 use quinn::ConnectionError;

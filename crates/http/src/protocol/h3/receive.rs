@@ -1,4 +1,4 @@
-//! The response on its way in.
+//! Receives the response.
 
 use std::{
     pin::Pin,

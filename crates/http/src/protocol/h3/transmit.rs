@@ -1,4 +1,4 @@
-//! The request's body on its way out, beside the response's on its way in.
+//! Sends the request's body while the response is received.
 
 use bytes::{Buf as _, Bytes};
 use h3::{client::RequestStream, error::Code};

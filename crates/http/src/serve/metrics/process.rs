@@ -1,4 +1,4 @@
-//! What the system says of this process.
+//! The system's figures about this process.
 
 use std::{fs, time::Duration};
 

@@ -1,4 +1,4 @@
-//! What the server wants of the streams of a connection.
+//! The server's side of a connection's streams.
 
 use std::sync::{
     Arc,

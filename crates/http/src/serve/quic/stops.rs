@@ -1,4 +1,4 @@
-//! Responses that the peer no longer wants.
+//! Responses that the peer has cancelled.
 
 use std::{
     collections::HashMap,

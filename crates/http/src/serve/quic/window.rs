@@ -1,4 +1,4 @@
-//! How much a connection may have on its way.
+//! Limits how much a connection may have in flight.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
