@@ -1,4 +1,4 @@
-//! What can be tried: one address, one transport, one security layer.
+//! Candidates: one address, one transport, one security layer.
 
 use alloc::{string::String, vec::Vec};
 use core::{
@@ -12,20 +12,20 @@ mod transport;
 
 pub use transport::Transport;
 
-/// What protects a connection.
+/// The security layer of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Security {
-    /// Nothing: only if the caller says so.
+    /// None: only if the caller asks for it.
     None,
-    /// TLS (RFC 8446), also as QUIC carries it (RFC 9001).
+    /// TLS (RFC 8446), including as part of QUIC (RFC 9001).
     Tls,
     /// DTLS (RFC 9147).
     Dtls,
 }
 
 impl Security {
-    /// The name used on the command line and in JSON.
+    /// Returns the name used on the command line and in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -34,12 +34,12 @@ impl Security {
         }
     }
 
-    /// The security of that [name](Self::name).
+    /// Returns the security layer with this [name](Self::name).
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::None, Self::Tls, Self::Dtls].into_iter().find(|security| security.name() == name)
     }
 
-    /// Whether candidates with these two may race each other unasked (RFC 9621 §3.2).
+    /// Returns whether candidates with these two may race each other by default (RFC 9621 §3.2).
     pub const fn is_equivalent_to(self, other: Self) -> bool {
         matches!(self, Self::None) == matches!(other, Self::None)
     }
@@ -62,7 +62,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// The family of this address.
+    /// Returns the family of this address.
     pub const fn of(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(_) => Self::V4,
@@ -70,7 +70,7 @@ impl Family {
         }
     }
 
-    /// The other one.
+    /// Returns the other family.
     pub const fn other(self) -> Self {
         match self {
             Self::V4 => Self::V6,
@@ -78,7 +78,7 @@ impl Family {
         }
     }
 
-    /// The name used in keys and tables.
+    /// Returns the name used in keys and tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::V4 => "v4",
@@ -86,7 +86,7 @@ impl Family {
         }
     }
 
-    /// The family of that [name](Self::name).
+    /// Returns the family with this [name](Self::name).
     pub fn from_name(name: &str) -> Option<Self> {
         [Self::V4, Self::V6].into_iter().find(|family| family.name() == name)
     }
@@ -106,43 +106,44 @@ pub type Alpn = String;
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Origin {
-    /// The caller gave an IP literal.
+    /// An IP literal from the caller.
     Literal,
-    /// `localhost`, which is never asked of DNS (RFC 6761 §6.3).
+    /// `localhost`, which is never resolved by DNS (RFC 6761 §6.3).
     Localhost,
     /// An AAAA or A answer.
     Address,
     /// An address hint of a ServiceMode record (RFC 9460 §7.3), not yet replaced by an answer.
     Hint,
-    /// Such a hint, though the answer of its family is in and has no address.
+    /// Such a hint, although the address query of its family returned no address.
     DeniedHint,
     /// An IPv6 address synthesised from an A answer and a PREF64 (RFC 6052, RFC 8781).
     Synthesised,
-    /// The caller's own address for the name (`--resolve`, `--connect-to`).
+    /// An address that the caller set for the name (`--resolve`, `--connect-to`).
     Caller,
 }
 
-/// One thing that can be tried.
+/// One combination of address, transport and security that can be tried.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Candidate {
-    /// The peer's address and port, with scope for link-local IPv6.
+    /// The peer's address and port, with the scope for link-local IPv6.
     pub address: SocketAddr,
-    /// The transport to speak.
+    /// The transport.
     pub transport: Transport,
     /// The security layer; a race never weakens it.
     pub security: Security,
-    /// Application protocols to offer, best first; empty offers none.
+    /// The application protocols to offer, most preferred first; empty offers none.
     pub alpn: Vec<Alpn>,
-    /// An `ECHConfigList` to encrypt the ClientHello with (RFC 9848), as it stood in the record.
+    /// An `ECHConfigList` to encrypt the ClientHello with (RFC 9848), as it was in the record.
     pub ech: Option<Vec<u8>>,
-    /// `SvcPriority` of the record that led here; `None` without a ServiceMode record.
+    /// `SvcPriority` of the record that this candidate comes from; `None` without a ServiceMode
+    /// record.
     pub priority: Option<u16>,
-    /// Where the address came from.
+    /// The origin of the address.
     pub origin: Origin,
 }
 
 impl Candidate {
-    /// Whether two candidates would put the same thing on the wire.
+    /// Returns whether two candidates would send the same packets.
     pub fn is_same_attempt(&self, other: &Self) -> bool {
         (self.address, self.transport, self.security)
             == (other.address, other.transport, other.security)

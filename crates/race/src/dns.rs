@@ -1,4 +1,4 @@
-//! Questions to DNS and their answers, as facts without a wire format.
+//! DNS queries and answers, independent of the wire format.
 
 use alloc::{string::String, vec::Vec};
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::candidate::Alpn;
 
-/// The record types that a race asks for, each on its own (HEv3 §4).
+/// The record types that a race queries, each separately (HEv3 §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum RecordType {
@@ -20,7 +20,7 @@ pub enum RecordType {
 }
 
 impl RecordType {
-    /// As it is written in zones.
+    /// Returns its name in zone files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -31,34 +31,34 @@ impl RecordType {
     }
 }
 
-/// Identifies one question of one race.
+/// Identifies one query of one race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct QueryId(pub u32);
 
-/// A question for the driver to ask.
+/// A DNS query for the driver to send.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Query {
-    /// To be given back with the [`Answer`].
+    /// The identifier to return in the [`Answer`].
     pub id: QueryId,
     /// The owner name, normalised, without a trailing dot (`_8443._https.example.com` included).
     pub name: String,
-    /// The type asked.
+    /// The record type.
     pub record_type: RecordType,
 }
 
-/// What came back for one [`Query`].
+/// The answer to a [`Query`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
-    /// Which query this answers.
+    /// The query that this answers.
     pub id: QueryId,
     /// The records, or why there are none.
     pub records: Result<Records, DnsFailure>,
-    /// Whether the answer came over a protected channel (DoT, DoH) or was validated.
+    /// Whether the answer arrived over a protected channel (DoT, DoH) or was validated.
     pub protected: bool,
 }
 
-/// Records of one type. CNAME chains have been followed by the resolver; SVCB aliases have not.
+/// Records of one type. The resolver has followed CNAME chains, but not SVCB aliases.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Records {
@@ -77,11 +77,11 @@ pub struct HttpsRecord {
     pub priority: u16,
     /// `TargetName`, without a trailing dot; empty stands for the root ("." in the record).
     pub target: String,
-    /// Key numbers that the `mandatory` parameter lists.
+    /// The keys listed by the `mandatory` parameter.
     pub mandatory: Vec<u16>,
     /// The `alpn` parameter.
     pub alpn: Vec<Alpn>,
-    /// Whether `no-default-alpn` stands.
+    /// Whether `no-default-alpn` is present.
     pub no_default_alpn: bool,
     /// The `port` parameter.
     pub port: Option<u16>,
@@ -91,11 +91,11 @@ pub struct HttpsRecord {
     pub ipv6_hint: Vec<Ipv6Addr>,
     /// The `ech` parameter, as an `ECHConfigList`.
     pub ech: Option<Vec<u8>>,
-    /// Keys present that have no field here.
+    /// The keys that are present but have no field here.
     pub unknown_keys: Vec<u16>,
 }
 
-/// Why a query gave no records.
+/// Why a query returned no records.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -106,16 +106,16 @@ pub enum DnsFailure {
     NoSuchName,
     /// The server could not or would not answer (SERVFAIL, REFUSED).
     ServerFailure,
-    /// No answer came in time.
+    /// No answer arrived in time.
     Timeout,
-    /// The answer could not be understood.
+    /// The answer was malformed.
     Malformed,
     /// No server could be reached or none is configured.
     Unreachable,
 }
 
 impl DnsFailure {
-    /// The name used in JSON.
+    /// Returns the name used in JSON.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! How far an attempt came, and how it failed: what the memory is made of.
+//! How far an attempt came, and how it failed: the input of the memory.
 
 use alloc::string::String;
 use core::{fmt, time::Duration};
@@ -8,25 +8,25 @@ use serde::{Deserialize, Serialize};
 use crate::candidate::{Candidate, Security};
 use crate::target::Host;
 
-/// How far an attempt came. The order is that of progress.
+/// How far an attempt came, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
-    /// Packets went out; nothing came back.
+    /// Packets were sent; nothing came back.
     Started,
     /// The peer answered: SYN ACK, INIT ACK, first QUIC packet.
     Answered,
-    /// The transport is up.
+    /// The transport was established.
     Transport,
-    /// The security layer is up, the peer is who it says it is.
+    /// The security layer was established and the peer authenticated.
     Security,
-    /// A byte of the application came back.
+    /// The first byte from the application arrived.
     FirstByte,
-    /// A full-sized packet passed.
+    /// A full-sized packet was delivered.
     FullPacket,
 }
 
-/// The kind of a failure, as far as the memory and an exit code tell failures apart.
+/// The kind of a failure, as the memory and exit codes distinguish them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -37,24 +37,24 @@ pub enum Cause {
     Unreachable,
     /// Nothing came back.
     Silent,
-    /// The connection was reset or closed after it had been answered.
+    /// The connection was reset or closed after the peer had answered.
     Reset,
     /// The TLS or DTLS handshake failed (alerts, versions, no common ALPN).
     Tls,
     /// The certificate was not accepted.
     Certificate,
-    /// The peer broke the protocol.
+    /// The peer violated the protocol.
     Protocol,
-    /// The deadline came first.
+    /// The deadline expired.
     Deadline,
-    /// This machine cannot speak the transport (no privilege, no support in the kernel).
+    /// This machine cannot use the transport (missing privilege or kernel support).
     Unsupported,
-    /// A local limit was hit (descriptors, ports, memory).
+    /// A local limit was reached (descriptors, ports, memory).
     Local,
 }
 
 impl Cause {
-    /// The name used in JSON and messages.
+    /// Returns the name used in JSON and messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Refused => "refused",
@@ -80,11 +80,11 @@ impl fmt::Display for Cause {
 /// How an attempt failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// What kind of failure.
+    /// The kind of failure.
     pub cause: Cause,
     /// How far the attempt had come.
     pub reached: Level,
-    /// What the lower layer said, for people.
+    /// The error from the lower layer, as text for people.
     pub detail: String,
 }
 
@@ -110,15 +110,16 @@ impl core::error::Error for Failure {}
 #[serde(transparent)]
 pub struct NetworkId(pub String);
 
-/// Whom an attempt trusts. Evidence from the security level up never crosses it: what fails under
-/// one trust may work under another.
+/// The trust of an attempt. Evidence from the security level up is kept separate for each trust:
+/// what fails under one may work under another.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Trust {
-    /// A short name of the security parameters (roots, verification, own certificate, versions of
-    /// TLS), the same for the same parameters. The driver makes it; nothing else is read from it.
+    /// A short name for the security parameters (roots, verification, own certificate, TLS
+    /// versions); equal parameters have equal names. The driver chooses the name, which is only
+    /// compared.
     pub parameters: String,
-    /// The host that the certificate must be good for, if it is another than the one connected to:
-    /// an alternative service proves itself with the certificate of its origin (RFC 7838 §2.1).
+    /// The host for which the certificate must be valid, if it is not the one connected to: an
+    /// alternative service presents a certificate for its origin (RFC 7838 §2.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate_host: Option<Host>,
 }
@@ -128,43 +129,43 @@ pub struct Trust {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Doubt {
-    /// The caller was done before a lost packet could have been sent again and answered: it may be
-    /// silence, or one packet lost.
+    /// The caller finished before a lost packet could have been retransmitted and answered: the
+    /// peer may be silent, or a packet was lost.
     CutShort,
-    /// The host refused another transport meanwhile, so more likely nobody listens than that the
-    /// network swallows what was sent; or it showed a certificate that was not accepted, and nobody
-    /// waited any longer. So it says nothing about the network.
+    /// Meanwhile the host refused another transport, so it is more likely that the service is not
+    /// running than that the network drops the packets; or the host presented a certificate that
+    /// was not accepted, and nobody waited any longer. The failure says nothing about the network.
     HostRefused,
 }
 
-/// The outcome of one attempt, to be remembered.
+/// The outcome of one attempt, for the memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// When it was seen, on the driver's epoch (the UNIX epoch where it is stored).
+    /// When it was observed, on the driver's epoch (the UNIX epoch if it is stored).
     pub at: Duration,
-    /// Where it was seen.
+    /// The network on which it was observed.
     pub network: NetworkId,
-    /// The peer's name as the caller gave it.
+    /// The peer's name as given by the caller.
     pub host: Host,
-    /// What was tried.
+    /// The candidate that was tried.
     pub candidate: Candidate,
     /// How far it came.
     pub level: Level,
-    /// How it failed, if it did. A cancelled loser is no evidence at all.
+    /// How it failed, if it did. Cancelled losers produce no evidence.
     pub failure: Option<Failure>,
     /// Why the failure says less than it seems to, if it does.
     #[serde(default)]
     pub doubt: Option<Doubt>,
-    /// The handshake's round trip, if one was measured.
+    /// The round-trip time of the handshake, if it was measured.
     pub rtt: Option<Duration>,
-    /// Whether first packets were sent again before the answer to them came, where a handshake tells
-    /// it. Each handshake tells it once.
+    /// Whether the first packets were retransmitted before they were answered, for handshakes that
+    /// reveal it. Reported once per handshake.
     #[serde(default)]
     pub sent_again: Option<bool>,
 }
 
 impl Evidence {
-    /// Whether this speaks for the candidate.
+    /// Returns whether this evidence is in favour of the candidate.
     pub fn is_good(&self) -> bool {
         self.failure.is_none()
             && self.level

@@ -1,10 +1,10 @@
-//! The contract of the race: inputs in, outputs out, time as an argument.
+//! The interface of the race: inputs, outputs, and time as an argument.
 //!
-//! Hand in an input, then drain `poll_output` until it gives [`Output::Timeout`], then wait for the
-//! next input or for that time. Inputs of the same instant may be handed in together before
-//! draining; their order then makes no difference. `now` never goes back; if it does, the race
-//! keeps the latest value it has seen. Nothing here blocks, and no input that a peer or a resolver
-//! can cause makes it panic.
+//! Pass in an input, call `poll_output` until it returns [`Output::Timeout`], then wait for the
+//! next input or for that time. Inputs of the same instant may be passed in together before
+//! polling; their order then makes no difference. `now` must not go back; if it does, the race uses
+//! the latest value it has seen. Nothing here blocks, and no input that a peer or a resolver can
+//! cause makes it panic.
 
 use alloc::{boxed::Box, string::String, vec::Vec};
 use core::{net::IpAddr, time::Duration};
@@ -16,12 +16,12 @@ use crate::dns::{Answer, Query};
 use crate::evidence::{Evidence, Failure, Level, NetworkId};
 use crate::memory::View;
 
-/// Identifies one attempt of one race; numbers rise in the order of starting.
+/// Identifies one attempt of one race; numbers are ascending in the order of starting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct AttemptId(pub u32);
 
-/// What the driver tells the race.
+/// What the driver reports to the race.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Input {
@@ -29,36 +29,36 @@ pub enum Input {
     Tick,
     /// DNS answered a query.
     Answer(Answer),
-    /// The attempt came to this level.
+    /// The attempt reached this level.
     Progress {
-        /// Which attempt.
+        /// The attempt.
         id: AttemptId,
         /// The level reached.
         level: Level,
-        /// The round trip seen so far, if any.
+        /// The round-trip time measured so far, if any.
         rtt: Option<Duration>,
     },
-    /// The attempt is complete: the connection can carry the application.
+    /// The attempt is complete: the connection is ready for the application.
     Ready {
-        /// Which attempt.
+        /// The attempt.
         id: AttemptId,
-        /// The application protocol agreed on.
+        /// The negotiated application protocol.
         alpn: Option<Alpn>,
-        /// The handshake's round trip, if one was measured.
+        /// The round-trip time of the handshake, if it was measured.
         rtt: Option<Duration>,
-        /// The kernel gave plain TCP where MPTCP was asked.
+        /// Whether the kernel fell back to plain TCP although MPTCP was requested.
         fell_back: bool,
     },
     /// The attempt failed.
     Failed {
-        /// Which attempt.
+        /// The attempt.
         id: AttemptId,
-        /// How.
+        /// How it failed.
         failure: Failure,
     },
-    /// How many more attempts this race may start from now on by the limit that all races of the
-    /// process share; unlimited until it is first said. Each start takes one away, and only this
-    /// input gives them back.
+    /// How many more attempts this race may start under the limit shared by all races of the
+    /// process; unlimited until first reported. Each start uses one up, and only this input
+    /// replenishes them.
     Slots(usize),
     /// The host moved to another network, or its addresses changed.
     NetworkChanged(Box<NetworkChange>),
@@ -66,45 +66,45 @@ pub enum Input {
     Cancel,
 }
 
-/// Where the host is now.
+/// The new network of the host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkChange {
     /// The network as it is now.
     pub network: NetworkView,
-    /// What the memory knows of the target there; evidence never crosses networks.
+    /// The memory's view of the target on that network; evidence never crosses networks.
     pub view: View,
 }
 
-/// What the race knows of the network it runs on.
+/// What the race knows about its network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkView {
-    /// Which network; evidence never crosses networks.
+    /// The identity of the network; evidence never crosses networks.
     pub id: NetworkId,
-    /// For each destination asked about, the source address the kernel would use (RFC 6724);
-    /// a family without an entry has no route.
+    /// The source address that the kernel would use for each destination asked about (RFC 6724); a
+    /// family without an entry has no route.
     pub sources: Vec<SourceAddress>,
     /// The NAT64 prefixes of this network (RFC 8781, RFC 7050), as address and length in bits.
     pub pref64: Vec<(core::net::Ipv6Addr, u8)>,
-    /// What this machine or user cannot speak at all.
+    /// The transports that this machine or user cannot use.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lacking: Vec<UnavailableTransport>,
 }
 
-/// A transport that this machine or user cannot speak.
+/// A transport that this machine or user cannot use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnavailableTransport {
-    /// Which.
+    /// The transport.
     pub transport: Transport,
-    /// What is missing, for people.
+    /// What is missing, as text for people.
     pub why: String,
 }
 
-/// A local address that can be a source.
+/// A local address that can be used as a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceAddress {
     /// The address.
     pub address: IpAddr,
-    /// Length of its on-link prefix in bits.
+    /// The length of its on-link prefix in bits.
     pub prefix_len: u8,
     /// Whether it is deprecated (RFC 4862 §5.5.4).
     pub deprecated: bool,
@@ -112,48 +112,48 @@ pub struct SourceAddress {
     pub routed: bool,
 }
 
-/// What the race tells the driver.
+/// What the race asks the driver to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Output {
-    /// Ask DNS.
+    /// Send a DNS query.
     Query(Query),
     /// Start this attempt.
     Start {
-        /// Its number.
+        /// The number of the attempt.
         id: AttemptId,
-        /// What to try.
+        /// The candidate to try.
         candidate: Candidate,
-        /// The round trip that the memory expects, as the transport's first estimate.
+        /// The round-trip time that the memory expects, as the transport's initial estimate.
         initial_rtt: Option<Duration>,
-        /// Nobody waits for it: it runs beside a working connection, to give evidence.
+        /// Nobody waits for it: it runs beside a working connection, to gather evidence.
         background: bool,
     },
-    /// Let this attempt go on: it was answered, and waits
+    /// Let this attempt proceed after it was answered
     /// ([`Transport::waits_when_answered`](crate::candidate::Transport::waits_when_answered)).
     Proceed {
-        /// Which attempt.
+        /// The attempt.
         id: AttemptId,
     },
-    /// Close this attempt at once and report nothing more of it.
+    /// Close this attempt at once, and report nothing more about it.
     Close {
-        /// Which attempt.
+        /// The attempt.
         id: AttemptId,
-        /// Why.
+        /// The reason.
         why: CloseReason,
     },
-    /// This attempt won: hand its connection to the caller.
+    /// This attempt won: pass its connection to the caller.
     Usable(AttemptId),
-    /// This attempt completed later and is the more wanted one: new work goes there. May come
-    /// again for a transport that is wanted even more.
+    /// This attempt completed later but is preferred: new work should use it. May be repeated for a
+    /// transport that is preferred even more.
     Better(AttemptId),
-    /// Remember this.
+    /// Store this evidence.
     Learn(Evidence),
-    /// The race found no connection. At most one of `Failed` and `Usable` ever comes.
+    /// The race found no connection. Either `Failed` or `Usable` is returned, and at most once.
     Failed(RaceFailure),
-    /// Nothing more will come; the race can be dropped.
+    /// There will be no more outputs; the race can be dropped.
     Finished,
-    /// Wait for an input, or until this time if there is one.
+    /// Wait for an input, or until this time if given.
     Timeout(Option<Duration>),
 }
 
@@ -164,19 +164,19 @@ pub enum Output {
 pub enum CloseReason {
     /// Another attempt won.
     Lost,
-    /// It had the time to give evidence after the win, and gave none.
+    /// Its time to gather evidence after the win expired without any.
     BudgetSpent,
-    /// The deadline of the race came.
+    /// The deadline of the race expired.
     Deadline,
     /// The caller gave up.
     Cancelled,
     /// The network it ran on is gone.
     NetworkChanged,
-    /// DNS took its address back, or put a better record in its place.
+    /// DNS withdrew its address, or replaced its record by a better one.
     Withdrawn,
-    /// Nobody answered it, and its host refused what else there was.
+    /// It was not answered, and its host refused all other candidates.
     Silent,
-    /// No more attempts may be in flight, and another candidate waited for its turn.
+    /// It made room for another candidate, because no more attempts may be in flight.
     MadeRoom,
 }
 
@@ -185,16 +185,16 @@ pub enum CloseReason {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum RaceFailure {
-    /// DNS gave no address: the failure of each record type asked.
+    /// DNS returned no address: the failures by record type.
     NoAddress(Vec<(crate::dns::RecordType, crate::dns::DnsFailure)>),
     /// There were addresses, but no candidate that the policy allows.
     NoCandidate,
-    /// Every candidate was tried and failed, in order of starting.
+    /// Every candidate was tried and failed, in the order of starting.
     AllFailed(Vec<(Candidate, Failure)>),
-    /// The deadline came with these still under way or failed.
+    /// The deadline expired while these were in progress or had failed.
     Deadline(Vec<(Candidate, Option<Failure>)>),
     /// The caller gave up.
     Cancelled,
-    /// There is no network at all.
+    /// There is no network.
     NoNetwork,
 }

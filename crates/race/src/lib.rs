@@ -1,26 +1,26 @@
-//! What to try, when, and what won.
+//! Decides what to try, when, and what won.
 //!
-//! `eyas-race` is Happy Eyeballs version 3 for *transports*: it takes DNS answers, a policy and
-//! what was learnt earlier, and decides which connection attempts to start, when to start them,
-//! which one won, and what there is to remember. It performs no I/O, reads no clock and draws no
-//! randomness of its own, so the same inputs give the same outputs, byte for byte.
+//! `eyas-race` is Happy Eyeballs version 3 for *transports*: from DNS answers, a policy and what
+//! was learnt earlier, it decides which connection attempts to start, when to start them, which one
+//! won, and what to remember. It performs no I/O, reads no clock and draws no randomness of its
+//! own, so the same inputs always give the same outputs, byte for byte.
 //!
-//! HEv3 is draft-ietf-happy-happyeyeballs-v3-04 with its editors' changes until 2026-07-30, whose
-//! section numbers are meant.
+//! Section numbers of HEv3 refer to draft-ietf-happy-happyeyeballs-v3-04 with its editors' changes
+//! until 2026-07-30.
 //!
-//! | module | job | source |
+//! | module | purpose | source |
 //! | --- | --- | --- |
 //! | [`candidate`] | what can be tried: address × transport × security × ALPN | RFC 9621 §3.2 |
-//! | [`target`] | whom to reach, with names normalised | RFC 3986, UTS 46 |
-//! | [`io`] | the contract: inputs in, outputs out | |
-//! | [`resolve`] | DNS answers to service information | HEv3 §4, RFC 9460 |
+//! | [`target`] | the peer to reach, with names normalised | RFC 3986, UTS 46 |
+//! | [`io`] | the interface: inputs and outputs | |
+//! | [`resolve`] | from DNS answers to service information | HEv3 §4, RFC 9460 |
 //! | [`plan`] | what to try, in which order and when, with reasons | HEv3 §5, RFC 6724 |
-//! | [`reason`] | why a candidate stands where it stands | |
+//! | [`reason`] | why a candidate is ranked where it is | |
 //! | [`network`] | families with a route, sources, NAT64 | HEv3 §4.1 |
-//! | [`nat64`] | IPv4 addresses inside IPv6 ones | RFC 6052 |
+//! | [`nat64`] | IPv4 addresses embedded in IPv6 addresses | RFC 6052 |
 //! | [`race`] | which attempts to start, when, and which one won | HEv3 §6, RFC 9621 §4 |
-//! | [`trace`] | a race recorded and run again | |
-//! | [`report`] | how a race ran, for people and for machines | |
+//! | [`trace`] | recording and replaying a race | |
+//! | [`report`] | how a race went, for people and for programs | |
 //! | [`memory`] | what earlier races learnt, per network | RFC 7556, NEAT, Chromium |
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]

@@ -1,14 +1,14 @@
-//! IPv4 addresses inside IPv6 ones, for networks with NAT64.
+//! IPv4 addresses embedded in IPv6 addresses, for networks with NAT64.
 //!
-//! RFC 6052 §2.2 says where the 32 bits go for each length of prefix: straight behind it, leaving
-//! out bits 64 to 71, which stay zero.
+//! RFC 6052 §2.2 specifies the position of the 32 bits for each prefix length: directly after the
+//! prefix, skipping bits 64 to 71, which are zero.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
 #[cfg(test)]
 mod tests;
 
-/// The lengths that a PREF64 can have, in bits (RFC 6052 §2.2).
+/// The valid lengths of a PREF64, in bits (RFC 6052 §2.2).
 pub const PREFIX_LENGTHS: [u8; 6] = [32, 40, 48, 56, 64, 96];
 
 /// `64:ff9b::/96`, the Well-Known Prefix (RFC 6052 §2.1).
@@ -32,9 +32,9 @@ fn positions(len: u8) -> Option<[usize; 4]> {
     }))
 }
 
-/// Puts an IPv4 address behind a PREF64; `None` if it must not be translated: addresses that never
-/// leave the host or link (HEv3 §8.3), private ones behind the
-/// Well-Known Prefix (RFC 6052 §3.1), and lengths that do not exist.
+/// Embeds an IPv4 address in a PREF64. Returns `None` if it must not be translated: addresses that
+/// never leave the host or link (HEv3 §8.3), private addresses with the Well-Known Prefix (RFC 6052
+/// §3.1), and invalid prefix lengths.
 pub fn synthesise((prefix, len): (Ipv6Addr, u8), address: Ipv4Addr) -> Option<Ipv6Addr> {
     let stays_here = address.octets()[0] == 0
         || address.is_loopback()
@@ -52,8 +52,8 @@ pub fn synthesise((prefix, len): (Ipv6Addr, u8), address: Ipv4Addr) -> Option<Ip
     Some(octets.into())
 }
 
-/// Takes the IPv4 address back out of an address that lies under the PREF64, whoever put it in:
-/// this host or a DNS64 (HEv3 §8.2).
+/// Extracts the IPv4 address embedded in an IPv6 address under the PREF64, whether it was embedded
+/// by this host or by a DNS64 (HEv3 §8.2).
 pub fn extract((prefix, len): (Ipv6Addr, u8), address: Ipv6Addr) -> Option<Ipv4Addr> {
     let positions = positions(len)?;
     let octets = address.octets();

@@ -1,4 +1,4 @@
-//! What the network offers: families with a route, sources, NAT64.
+//! Properties of a network: families with a route, sources, NAT64.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -10,19 +10,19 @@ use crate::nat64;
 mod tests;
 
 impl NetworkView {
-    /// Whether the family has "connectivity" (HEv3 §4.1): a route,
-    /// and a source that is neither loopback nor link-local.
+    /// Returns whether the family has "connectivity" (HEv3 §4.1): a route, and a source that is
+    /// neither loopback nor link-local.
     pub fn has_connectivity(&self, family: Family) -> bool {
         self.sources.iter().any(|source| is_routed(source) && Family::of(source.address) == family)
     }
 
-    /// Whether no family has connectivity. Loopback may still work.
+    /// Returns whether no family has connectivity. Loopback may still work.
     pub fn is_offline(&self) -> bool {
         !self.has_connectivity(Family::V6) && !self.has_connectivity(Family::V4)
     }
 
-    /// The family that resolution waits for: the only one with connectivity, or else the one that
-    /// the policy prefers (HEv3 §4.2).
+    /// Returns the family that resolution waits for: the only one with connectivity, or else the
+    /// one preferred by the policy (HEv3 §4.2).
     pub fn preferred_family(&self, prefer_ipv4: bool) -> Family {
         match (self.has_connectivity(Family::V6), self.has_connectivity(Family::V4)) {
             (true, false) => Family::V6,
@@ -32,8 +32,8 @@ impl NetworkView {
         }
     }
 
-    /// Whether packets to this address have a way out: the machine itself always, else through a
-    /// route or on a link.
+    /// Returns whether packets to this address can be sent: to the machine itself always, otherwise
+    /// through a route or on a link.
     pub fn reaches(&self, address: IpAddr) -> bool {
         address.is_loopback()
             || self.sources.iter().any(|source| {
@@ -42,8 +42,8 @@ impl NetworkView {
             })
     }
 
-    /// The IPv6 address that stands for an IPv4 one here: there is a PREF64, and no IPv4 route
-    /// (HEv3 §8.3), or only IPv6 is wanted.
+    /// Returns the IPv6 address that represents this IPv4 address here, if there is a PREF64 and
+    /// either no IPv4 route (HEv3 §8.3) or only IPv6 is wanted.
     pub fn synthesised(&self, address: Ipv4Addr, only: Option<Family>) -> Option<Ipv6Addr> {
         if only != Some(Family::V6) && self.reaches(IpAddr::V4(address)) {
             return None;
@@ -54,8 +54,8 @@ impl NetworkView {
             .find(|address| self.reaches(IpAddr::V6(*address)))
     }
 
-    /// Takes the IPv4 address out of one that lies under a PREF64 of this network; other addresses
-    /// come back as they are (HEv3 §8.2).
+    /// Returns the IPv4 address embedded in an address under a PREF64 of this network; other
+    /// addresses are returned unchanged (HEv3 §8.2).
     pub fn desynthesised(&self, address: Ipv6Addr) -> IpAddr {
         self.pref64
             .iter()
@@ -63,8 +63,8 @@ impl NetworkView {
             .map_or(IpAddr::V6(address), IpAddr::V4)
     }
 
-    /// The address to which packets for this one are sent: itself, or what stands for it behind
-    /// NAT64.
+    /// Returns the address to which packets for this one are sent: itself, or its translation
+    /// behind NAT64.
     pub fn on_the_wire(&self, address: IpAddr, only: Option<Family>) -> IpAddr {
         match address {
             IpAddr::V4(v4) => self.synthesised(v4, only).map_or(address, IpAddr::V6),
@@ -72,20 +72,20 @@ impl NetworkView {
         }
     }
 
-    /// Whether an address may be tried by a caller that wants only one family.
+    /// Returns whether a caller that wants only one family may try an address.
     ///
-    /// Only IPv6 means that IPv6 packets leave this machine: an IPv4 address that a NAT64 stands
-    /// in for is reached by them. Only IPv4 means that the peer's address is IPv4, as if this
-    /// machine had an IPv4 route: where it has none, a NAT64 is the way there, as it is with
-    /// 464XLAT (RFC 6877). So what is translated belongs to both, and without a NAT64 each address
-    /// to the family that it has.
+    /// IPv6 only means that IPv6 packets leave this machine: an IPv4 address behind a NAT64 is
+    /// reached by such packets. IPv4 only means that the peer's address is IPv4, as if this machine
+    /// had an IPv4 route: without one, the peer is reached through a NAT64, as with 464XLAT (RFC
+    /// 6877). So a translated address belongs to both families, and without NAT64 each address
+    /// belongs to its own family.
     pub fn admits(&self, only: Option<Family>, address: IpAddr) -> bool {
         only.is_none_or(|family| {
             family == Family::of(address) || family == Family::of(self.on_the_wire(address, only))
         })
     }
 
-    /// Whether an attempt to this address can leave the machine, as it is or through NAT64.
+    /// Returns whether packets to this address can leave the machine, directly or through NAT64.
     pub fn can_try(&self, address: IpAddr) -> bool {
         self.reaches(address) || self.reaches(self.on_the_wire(address, None))
     }

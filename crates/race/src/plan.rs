@@ -1,19 +1,21 @@
 //! From services, policy and memory to an ordered list of attempts.
 //!
-//! [`plan`] is a pure function: a dry run, an explanation and the race itself see the same list. It
-//! is made anew whenever a fact changes, so a late answer stands where it would have stood had it
-//! come first (HEv3 §7).
+//! [`plan`] is a pure function: a dry run, an explanation and the race itself all use the same
+//! list. It is computed anew whenever a fact changes, so a late answer is ranked as if it had
+//! arrived first (HEv3 §7).
 //!
-//! The order is made in this way:
+//! The order is determined as follows:
 //!
 //! 1. **Candidates**: each address of each service over each transport of the policy. A record
-//!    decides what is spoken at its service; what does not fit is dropped with the reason.
-//! 2. **Blocks**, by service priority (HEv3 §5.2), and in it what the memory knows to work before
-//!    what was never tried. Behind all of these stands what is due for a retest, then what failed
-//!    lately.
-//! 3. Within a block **addresses** in the order of RFC 6724, families alternating (HEv3 §5.3), and
-//!    one *lane* for each transport: the most wanted starts at once, the next after the head start,
-//!    and in each lane the Connection Attempt Delay lies between two attempts.
+//!    determines which protocols its service supports; what does not fit is dropped, with the
+//!    reason.
+//! 2. **Blocks**, by service priority (HEv3 §5.2), and within one, candidates that the memory knows
+//!    to work before those that were never tried. After all of these come the candidates due for a
+//!    re-test, and then those that failed recently.
+//! 3. Within a block, **addresses** in the order of RFC 6724, with alternating families (HEv3
+//!    §5.3), and one *lane* per transport: the most preferred transport starts at once, the next
+//!    one after the head start, and within each lane attempts are separated by the Connection
+//!    Attempt Delay.
 //!
 //! ```text
 //! 0 ms            30 ms          250 ms           280 ms
@@ -47,73 +49,75 @@ pub(crate) use second_try::{WORK, known_patience};
 
 pub use crate::reason::{AddressRule, Reason, RecordFault};
 
-/// Candidates that one plan takes; those of the least preferred addresses are left out.
+/// The maximum number of candidates in a plan; those of the least preferred addresses are left out.
 pub const MAX_CANDIDATES: usize = 256;
 
 /// Everything that a plan depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanRequest<'a> {
-    /// Whom to reach.
+    /// The target.
     pub target: &'a Target,
-    /// What the caller wants.
+    /// The caller's policy.
     pub policy: &'a Policy,
-    /// What DNS has said so far ([`Resolution::services`](crate::resolve::Resolution::services)).
+    /// The services found in DNS so far
+    /// ([`Resolution::services`](crate::resolve::Resolution::services)).
     pub services: &'a [ServiceInfo],
-    /// What was ignored of it ([`Resolution::notes`](crate::resolve::Resolution::notes)).
+    /// The parts of the answers that were ignored
+    /// ([`Resolution::notes`](crate::resolve::Resolution::notes)).
     pub notes: &'a [Reason],
     /// What was learnt earlier.
     pub view: &'a View,
-    /// Where the race runs.
+    /// The network of the race.
     pub network: &'a NetworkView,
-    /// Decides among equals.
+    /// Decides between equals.
     pub seed: u64,
-    /// The time at which the memory is asked.
+    /// The time for which the memory is evaluated.
     pub now: Duration,
 }
 
-/// What to try, in order, and what not, all with reasons.
+/// What to try, in which order, and what not to try, all with reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// The attempts, first to last.
     pub entries: Vec<Entry>,
-    /// Candidates that are not tried.
+    /// The candidates that are not tried.
     pub dropped: Vec<Dropped>,
-    /// What did not come to be a candidate at all: records ignored, addresses beyond a bound; and
-    /// what holds for all of them.
+    /// What did not become a candidate at all: records that were ignored, addresses beyond a limit;
+    /// and notes that apply to all candidates.
     pub notes: Vec<Reason>,
-    /// When an attempt that nobody answers is followed by a second try, where the round trip to its
-    /// host is not known.
+    /// The delay of the second try for an unanswered attempt, if the round-trip time to its host is
+    /// unknown.
     #[serde(default)]
     pub second_try_delay: Duration,
-    /// Whether the network is remembered to lose packets.
+    /// Whether the memory knows the network as lossy.
     #[serde(default)]
     pub is_lossy: bool,
 }
 
-/// One attempt to come.
+/// One planned attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// What to try.
+    /// The candidate to try.
     pub candidate: Candidate,
-    /// How long after the start of the entry before it; zero for the first.
+    /// The delay after the start of the previous entry; zero for the first.
     pub delay: Duration,
-    /// The remembered round trip, as the transport's first estimate.
+    /// The remembered round-trip time, as the transport's initial estimate.
     pub initial_rtt: Option<Duration>,
-    /// It stands here because the memory knows that it works.
+    /// It has this rank because the memory knows that it works.
     pub from_memory: bool,
-    /// To be tried beside a working connection, so that the memory learns; without one, in its
+    /// Whether it is tried beside a working connection, for the memory; without one, it is tried in
     /// turn like any other.
     pub retest: bool,
-    /// Why it stands here.
+    /// Why it has this rank.
     pub reasons: Vec<Reason>,
 }
 
-/// One candidate that is not tried.
+/// A candidate that is not tried.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dropped {
-    /// What is not tried.
+    /// The candidate.
     pub candidate: Candidate,
-    /// Why.
+    /// The reasons.
     pub reasons: Vec<Reason>,
 }
 
@@ -157,7 +161,7 @@ impl Place {
     }
 }
 
-/// Plans the attempts of a race. If any candidate can be tried at all, the plan has an entry.
+/// Plans the attempts of a race. The plan has an entry if any candidate can be tried at all.
 pub fn plan(request: &PlanRequest<'_>) -> Plan {
     let mut found = candidates::find(request);
     if found.drafts.is_empty()

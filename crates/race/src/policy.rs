@@ -1,4 +1,4 @@
-//! What the caller wants: RFC 9622 preferences and Happy Eyeballs values.
+//! The caller's policy: RFC 9622 preferences and Happy Eyeballs parameters.
 
 use alloc::vec::Vec;
 use core::{fmt, time::Duration};
@@ -11,123 +11,125 @@ use crate::evidence::Level;
 #[cfg(test)]
 mod tests;
 
-/// Values of HEv3 §9 and what eyas adds to them. Durations are
-/// validated by [`Policy::validated`], never silently changed elsewhere.
+/// The parameters of HEv3 §9 and those that eyas adds. They are checked by [`Policy::validated`],
+/// and never silently changed elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
-    /// Transports allowed, most wanted first; what is not listed is prohibited.
+    /// The allowed transports, most preferred first; all others are prohibited.
     pub transports: Vec<Transport>,
-    /// Race all candidates at once (RFC 9621 §4.1), the only way below the 10 ms floor.
+    /// Race all candidates at once (RFC 9621 §4.1), the only way to go below the minimum delay of
+    /// 10 ms.
     pub simultaneous: bool,
     /// Resolution Delay: 50 ms.
     pub resolution_delay: Duration,
-    /// Connection Attempt Delay without a remembered round trip: 250 ms.
+    /// Connection Attempt Delay without a known round-trip time: 250 ms.
     pub attempt_delay: Duration,
-    /// Lower bound of an adapted Connection Attempt Delay: 100 ms.
+    /// Minimum of an adapted Connection Attempt Delay: 100 ms.
     pub attempt_delay_min: Duration,
-    /// Upper bound of an adapted or extended Connection Attempt Delay: 2 s.
+    /// Maximum of an adapted or extended Connection Attempt Delay: 2 s.
     pub attempt_delay_max: Duration,
     /// Preferred Address Family Count: 1.
     pub preferred_family_count: usize,
-    /// Whether IPv4 goes first; IPv6 does by default.
+    /// Whether IPv4 goes first; by default IPv6 does.
     pub prefer_ipv4: bool,
-    /// Only addresses of this family, if one is named (`-4`, `-6` of the command): the other one is
-    /// neither asked of DNS nor tried. Behind a NAT64 an IPv4 peer belongs to both, for it is
+    /// If set, use only addresses of this family (`-4`, `-6` on the command line): the other one is
+    /// neither queried nor tried. Behind a NAT64 an IPv4 peer belongs to both, because it is
     /// reached by IPv6 packets ([`NetworkView::admits`](crate::io::NetworkView::admits)).
     pub only_family: Option<Family>,
-    /// What a more wanted transport gets before the next one starts, without memory: 30 ms.
+    /// How much earlier a more preferred transport starts than the next one, without memory: 30 ms.
     pub head_start: Duration,
-    /// What a usable but less wanted transport waits for a more wanted one still under way: 12 ms.
+    /// How long a usable but less preferred connection waits for a more preferred one in progress:
+    /// 12 ms.
     ///
-    /// The lesser one has shown how far the host is, so a more wanted one that is overdue may be
-    /// tried once more ([`Self::second_tries`]): after [`ATTEMPT_DELAY_FLOOR`], and over a short path
-    /// it is there a little later. Head start and grace together are what is waited for where the
-    /// more wanted transport goes nowhere.
+    /// The less preferred connection has shown how far away the host is, so an overdue attempt over
+    /// the more preferred transport may be tried again ([`Self::second_tries`]) after
+    /// [`ATTEMPT_DELAY_FLOOR`], and over a short path it completes a little later. Head start plus
+    /// grace is the price if the more preferred transport does not work.
     pub grace: Duration,
-    /// How far an attempt must come to win: [`Level::Security`].
+    /// The level at which an attempt wins: [`Level::Security`].
     pub win_at: Level,
-    /// Keep the more wanted transport going after a lesser one has won, and yield it as `Better`.
+    /// Continue with the more preferred transport after a less preferred one has won, and return it
+    /// as `Better`.
     pub late_switch: bool,
-    /// How long after the win (or after its own start, if that is later) an attempt that goes on
-    /// for the late switch may stay without an answer before it counts as silent: 3 s, the time
-    /// of the second retransmission of a QUIC Initial or of a SYN.
+    /// How long after the win (or after its own start, if that is later) an attempt that continues
+    /// for the late switch may remain unanswered before it counts as silent: 3 s, the time of the
+    /// second retransmission of a QUIC Initial or of a SYN.
     pub late_switch_for: Duration,
-    /// How long an attempt that nobody answers is waited for once every other candidate has come
-    /// to its end and its own host has refused one of them: 1.2 s.
+    /// How long to wait for an unanswered attempt once every other candidate has ended and its own
+    /// host has refused one of them: 1.2 s.
     ///
-    /// The refusal shows that the host is up and how far away it is, so what is swallowed is
-    /// swallowed for good, or nobody listens and no ICMP message says so. Only a lost packet
-    /// deserves patience. A client that
-    /// knows no round trip sends a QUIC Initial again after 1 s (three times 333 ms, RFC 9002
-    /// §6.2.2), a SYN after 1 s (RFC 6298 §2.1), and the answer needs the round trip of the
-    /// refusal, which is added to this; 200 ms are for a server that has work to do. The time
-    /// counts from the refusal, or from the attempt's own start and that round trip, if that is
-    /// later. Without a refusal the host may be down, far away or asleep: then the deadline holds.
-    /// Beside a certificate that was not accepted it is 200 ms at most, for the same would come over
-    /// every transport.
+    /// The refusal shows that the host is up and how far away it is, so unanswered packets are
+    /// either dropped for good, or no service is listening and no ICMP message says so. Only packet
+    /// loss is worth waiting for. A client that knows no round-trip time retransmits a QUIC Initial
+    /// after 1 s (three times 333 ms, RFC 9002 §6.2.2), a SYN after 1 s (RFC 6298 §2.1), and the
+    /// answer takes the round-trip time of the refusal, which is added to this; 200 ms are for a
+    /// busy server. The time counts from the refusal, or from the attempt's own start plus that
+    /// round-trip time, if that is later. Without a refusal the host may be down, far away or
+    /// asleep: then the deadline applies. If a certificate was not accepted, it is 200 ms at most,
+    /// because the same certificate would be presented over every transport.
     pub refused_host_patience: Duration,
-    /// How often a candidate that nobody answers is tried once more, by a further attempt beside
-    /// those before it: 3 times. What comes up first counts, and the others close. None starts once
-    /// there is a winner. 0 switches them off.
+    /// How often an unanswered candidate is tried again, by another attempt beside the previous
+    /// ones: 3 times. The first attempt to complete counts, and the others are closed. None is
+    /// started once there is a winner. 0 disables second tries.
     ///
-    /// Loss at the handshake is where the longest waits come from: a client that knows no round
-    /// trip sends a QUIC Initial or a SYN again after 1 s, and a QUIC server whose whole first
-    /// flight was lost waits as long, whatever the client repeats on the same connection (RFC 9002
-    /// §6.2.2). A further attempt is a new connection to both. It costs its packets, and a server
-    /// that was reached a second handshake.
+    /// Loss during the handshake causes the longest delays: a client that knows no round-trip time
+    /// retransmits a QUIC Initial or a SYN after 1 s, and a QUIC server whose whole first flight
+    /// was lost waits as long, whatever the client retransmits on the same connection (RFC 9002
+    /// §6.2.2). A second try is a new connection to both. It costs its packets, and a server that
+    /// was reached already a second handshake.
     #[serde(default)]
     pub second_tries: u32,
-    /// When the first further attempt starts, where nothing is known of the distance: 250 ms after
-    /// the attempt before it, as the Connection Attempt Delay. Where the round trip to the host is
-    /// known, be it remembered or another attempt's in this race, after three of them and 10 ms.
+    /// The delay of the first second try if nothing is known about the distance: 250 ms after the
+    /// previous attempt, like the Connection Attempt Delay. If the round-trip time to the host is
+    /// known, remembered or from another attempt in this race, it is three times that plus 10 ms.
     /// Each further one waits twice as long as the one before it.
     #[serde(default = "second_try_delay")]
     pub second_try_delay: Duration,
-    /// Where the round trips to other hosts of this network are remembered, the first further
-    /// attempt starts after three of the longest and 10 ms, if that is less than
-    /// [`Self::second_try_delay`], and never before this: 100 ms, the recommended least Connection
-    /// Attempt Delay (HEv3 §9).
+    /// The minimum delay of a second try that is derived from the remembered round-trip times to
+    /// other hosts of this network: 100 ms, the recommended minimum Connection Attempt Delay (HEv3
+    /// §9). The delay is three times the longest of them plus 10 ms, if that is less than
+    /// [`Self::second_try_delay`].
     #[serde(default = "second_try_delay_min")]
     pub second_try_delay_min: Duration,
-    /// [`Self::second_try_delay`] on a network that is remembered to lose packets, if that is less:
-    /// 100 ms. There the wait for a retransmission is common, and what further attempts cost well
-    /// spent; so the round trips to other hosts bring it down to [`Self::head_start`].
+    /// [`Self::second_try_delay`] on a network known as lossy, if that is less: 100 ms. There,
+    /// waiting for a retransmission is common and the cost of second tries justified; so the
+    /// round-trip times to other hosts may reduce it to [`Self::head_start`].
     #[serde(default = "lossy_second_try_delay")]
     pub lossy_second_try_delay: Duration,
-    /// The most that [`Self::head_start`] becomes on such a network, if that is longer: 120 ms. It
-    /// lasts until the first second try of a more wanted transport has had its chance: QUIC copes
-    /// better with loss, and is to be preferred the more there is of it (Matsuzawa and Ichikawa
+    /// The maximum to which [`Self::head_start`] is extended on such a network: 120 ms. It lasts
+    /// until the first second try of a more preferred transport has had its chance: QUIC copes
+    /// better with loss, and should be preferred the more there is of it (Matsuzawa and Ichikawa
     /// 2022, Section 5, future work).
     #[serde(default = "lossy_head_start")]
     pub lossy_head_start: Duration,
-    /// What losers may do.
+    /// What happens to attempts that lost.
     pub losers: Losers,
-    /// What protects SCTP inside UDP where the target is to be protected.
+    /// The security layer of SCTP over UDP, for targets with security.
     #[serde(default)]
     pub sctp_security: SctpSecurity,
-    /// Attempts in flight at once in this race: 8. When there are as many and a candidate is still
-    /// to be tried, the one that nobody has answered for longest makes room for it, after two
-    /// Connection Attempt Delays at the earliest, and has another turn later that is twice as long;
-    /// from then on [`Self::attempt_delay_min`] lies between two starts. An exhaustive race gives
-    /// each candidate one turn, of [`Self::late_switch_for`] if the deadline leaves time for that.
+    /// The maximum number of attempts in flight in this race: 8. When it is reached and another
+    /// candidate is waiting, the attempt that has been unanswered for longest makes room for it,
+    /// after at least two Connection Attempt Delays, and gets another turn later that is twice as
+    /// long; from then on attempts are at least [`Self::attempt_delay_min`] apart. An exhaustive
+    /// race gives each candidate one turn, of [`Self::late_switch_for`] if the deadline leaves time
+    /// for that.
     pub max_in_flight: usize,
-    /// From the start to the last moment at which an attempt may win: 30 s.
+    /// The time from the start until an attempt can no longer win: 30 s.
     pub deadline: Duration,
-    /// How long DNS is still read after the win, for the memory: 1 s.
+    /// How long DNS answers are read after the win, for the memory: 1 s.
     pub dns_after_win: Duration,
-    /// Try every candidate to its end and elect the best (`eyas race --all`).
+    /// Try every candidate to its end and choose the best (`eyas race --all`).
     pub exhaustive: bool,
-    /// Ignore what the memory says; outcomes are still learnt.
+    /// Ignore what the memory knows; outcomes are still stored.
     pub ignore_memory: bool,
-    /// The security layer can encrypt the ClientHello and the caller relies on it. Where DNS is
-    /// protected the race then waits for HTTPS records however long they take, gives up if they
-    /// cannot be had, and puts services with an ECH configuration first
-    /// (HEv3 §6.3, RFC 9848 §5).
+    /// Whether the security layer can encrypt the ClientHello and the caller relies on it. If DNS
+    /// is protected, the race then waits for HTTPS records as long as it takes, gives up if they
+    /// cannot be obtained, and prefers services with an ECH configuration (HEv3 §6.3, RFC 9848 §5).
     pub rely_on_ech: bool,
 }
 
-/// What protects SCTP inside UDP. Directly over IP it is always TLS: DTLS over SCTP (RFC 6083)
-/// needs a key exporter that no library here has.
+/// The security layer of SCTP over UDP. Directly over IP it is always TLS: DTLS over SCTP (RFC
+/// 6083) needs a key exporter that no library here has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SctpSecurity {
@@ -136,37 +138,37 @@ pub enum SctpSecurity {
     Tls,
     /// DTLS below it (RFC 8261).
     Dtls,
-    /// A candidate of each.
+    /// One candidate with each.
     Both,
 }
 
-/// What becomes of the attempts that lost.
+/// What happens to attempts that lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Losers {
-    /// They are closed at once and teach nothing. With the late switch, those that stood before
-    /// the winner and were not answered are closed at their first answer instead, or remembered
-    /// as silent.
+    /// They are closed at once and yield no evidence. With the late switch, those that were planned
+    /// before the winner and remain unanswered are instead closed at their first answer, or
+    /// remembered as silent.
     Cancel,
-    /// They may go on for this long after the win, to give evidence; then they are closed.
+    /// They may continue for this long after the win, to gather evidence; then they are closed.
     Finish(Duration),
 }
 
-/// The least time between two attempts of a race that is not simultaneous
-/// (HEv3 §9, absolute minimum).
+/// The minimum time between two attempts of a race that is not simultaneous (HEv3 §9, absolute
+/// minimum).
 pub const ATTEMPT_DELAY_FLOOR: Duration = Duration::from_millis(10);
 
-/// The longest a policy may let one attempt hold back the next. The draft recommends 2 s as the
-/// Maximum Connection Attempt Delay; a longer one makes no sense within any deadline.
+/// The maximum by which a policy may let one attempt delay the next. The draft recommends 2 s as
+/// the Maximum Connection Attempt Delay; a longer one is useless within any deadline.
 pub const ATTEMPT_DELAY_MAX: Duration = Duration::from_secs(10);
 
-/// The longest Resolution Delay: beyond it a resolver has given up by itself.
+/// The maximum Resolution Delay: after it, a resolver has given up by itself.
 pub const RESOLUTION_DELAY_MAX: Duration = Duration::from_secs(5);
 
-/// The longest deadline that a policy can ask for: a race that nobody ends holds its sockets.
+/// The maximum deadline: a race that is never ended keeps its sockets.
 pub const DEADLINE_MAX: Duration = Duration::from_hours(1);
 
-/// The most further attempts at one candidate.
+/// The maximum number of second tries per candidate.
 pub const SECOND_TRIES_MAX: u32 = 8;
 
 /// The Connection Attempt Delay of HEv3 §9: longer than most round trips
@@ -189,17 +191,18 @@ const fn lossy_head_start() -> Duration {
     Duration::from_millis(120)
 }
 
-/// The longest that anything goes on after the win: DNS, losers, the more wanted transport.
+/// The maximum time for which anything continues after the win: DNS, losers, the more preferred
+/// transport.
 pub const AFTER_WIN_MAX: Duration = Duration::from_secs(60);
 
-/// Attempts that one race may have in flight at most.
+/// The upper limit of [`Policy::max_in_flight`].
 pub const IN_FLIGHT_MAX: usize = 256;
 
 impl Policy {
-    /// The policy itself, if its values make sense together.
+    /// Returns the policy if its values are consistent.
     ///
     /// # Errors
-    /// The first value that does not, with the bound it breaks.
+    /// The first invalid value, with the bound that it violates.
     pub fn validated(self) -> Result<Self, PolicyError> {
         self.check_transports()?;
         self.check_attempt_delays()?;
@@ -255,10 +258,10 @@ impl Policy {
         Ok(self)
     }
 
-    /// The same policy, but as the race of Papastergiou et al. (2016) was measured: all candidates
-    /// start at once, every handshake is carried to its end, the first complete one wins and the
-    /// others then close. It costs servers what eyas otherwise spares them; it is here to be
-    /// compared with.
+    /// Returns the policy as the race of Papastergiou et al. (2016) was measured: all candidates
+    /// start at once, every handshake runs to its end, the first complete one wins and the others
+    /// are then closed. It costs servers what eyas otherwise spares them, and exists for
+    /// comparison.
     #[must_use]
     pub fn naive(self) -> Self {
         Self {
@@ -272,7 +275,7 @@ impl Policy {
         }
     }
 
-    /// The same policy with this head start on every network, whatever it loses.
+    /// Returns the policy with this head start on every network, even a lossy one.
     #[must_use]
     pub fn with_head_start(self, head_start: Duration) -> Self {
         Self { head_start, lossy_head_start: head_start, ..self }
@@ -289,7 +292,8 @@ impl Policy {
         }
     }
 
-    /// How much this transport is wanted: 0 is the most wanted, `None` is prohibited.
+    /// Returns the rank of this transport in the order of preference, starting at 0; `None` if it
+    /// is prohibited.
     pub fn rank(&self, transport: Transport) -> Option<usize> {
         self.transports.iter().position(|allowed| *allowed == transport)
     }
@@ -330,30 +334,30 @@ impl Policy {
     }
 }
 
-/// Why a policy makes no sense.
+/// Why a policy is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PolicyError {
     /// No transport is allowed.
     NoTransport,
-    /// A transport stands twice in the order of preference.
+    /// A transport is listed twice.
     TransportTwice(Transport),
-    /// A duration is below its bound.
+    /// A duration is below its minimum.
     TooShort {
         /// The field of [`Policy`].
         field: &'static str,
-        /// What it was set to.
+        /// Its value.
         value: Duration,
-        /// The least it may be.
+        /// The minimum.
         least: Duration,
     },
-    /// A duration is above its bound.
+    /// A duration is above its maximum.
     TooLong {
         /// The field of [`Policy`].
         field: &'static str,
-        /// What it was set to.
+        /// Its value.
         value: Duration,
-        /// The most it may be.
+        /// The maximum.
         most: Duration,
     },
     /// `max_in_flight` is zero, or above [`IN_FLIGHT_MAX`].
@@ -362,7 +366,7 @@ pub enum PolicyError {
     SecondTries(u32),
     /// `preferred_family_count` is zero.
     PreferredFamilyCount,
-    /// No attempt can win at this level: an attempt that only started has reached nobody, and a
+    /// No attempt can win at this level: an attempt that only started has reached no peer, and a
     /// full-sized packet is not part of any handshake.
     WinAt(Level),
 }

@@ -1,4 +1,4 @@
-//! Why a candidate stands where it stands, or was left out: for people and for machines.
+//! Why a candidate is ranked where it is, or was left out, for people and for programs.
 
 use alloc::{string::String, vec::Vec};
 use core::{
@@ -18,111 +18,111 @@ mod wording;
 #[cfg(test)]
 mod tests;
 
-/// One reason. Its `Display` is a clear sentence; its serialised form names the kind in `reason`.
+/// A reason. `Display` writes it as a sentence; its serialised form has its kind in `reason`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Reason {
     /// The memory knows that it works.
     KnownGood {
-        /// The remembered round trip.
+        /// The remembered round-trip time.
         rtt: Option<Duration>,
     },
-    /// It failed lately; it is tried when nothing better is left.
+    /// It failed recently, and is tried if nothing better is left.
     KnownBad {
         /// How it failed.
         cause: Cause,
-        /// How long until it is tested again.
+        /// The time until it is re-tested.
         retest_in: Duration,
     },
-    /// It failed earlier, and the back-off is over: it runs beside a working connection.
+    /// It failed earlier and the back-off is over: it runs beside a working connection.
     RetestDue {
         /// How it failed.
         cause: Cause,
     },
-    /// Other peers were silent this way on this network.
+    /// Other peers on this network were silent over this path.
     NetworkSilent {
-        /// Over which transport.
+        /// The transport.
         transport: Transport,
-        /// Over which family.
+        /// The address family.
         family: Family,
-        /// To which port; 0 for a transport whose fate does not hang on the port.
+        /// The port; 0 for transports where firewalls do not look at it.
         port: u16,
-        /// How many hosts were silent.
+        /// The number of silent hosts.
         silent_hosts: usize,
     },
-    /// The network is held to swallow it; this race is the one in so many that asks again.
+    /// The network is assumed to drop it, and this is one of the races that probe it.
     Probe {
-        /// One race in this many.
+        /// One race in this many probes it.
         one_in: u32,
     },
-    /// Something less wanted works; this is tried beside it, so that the best is found.
+    /// A less preferred candidate works; this one is tried beside it to find the best.
     MoreWanted {
         /// The transport that works.
         than: Transport,
-        /// The family over which it does.
+        /// The address family over which it works.
         family: Family,
     },
-    /// The race was over before its turn came.
+    /// The race was over before it was started.
     NotStarted,
-    /// Left out by a rule, but nothing else is left.
+    /// It was excluded by a rule, but nothing else is left.
     LastResort,
-    /// The caller's most wanted transport.
+    /// The caller's most preferred transport.
     FirstChoice {
-        /// Which.
+        /// The transport.
         transport: Transport,
     },
-    /// The most wanted transport of those that are left.
+    /// The most preferred of the remaining transports.
     NextChoice {
-        /// Which.
+        /// The transport.
         transport: Transport,
     },
-    /// A more wanted transport starts this much earlier.
+    /// A more preferred transport starts this much earlier.
     HeadStart {
         /// The one that starts first.
         of: Transport,
-        /// By how much.
+        /// The head start.
         delay: Duration,
-        /// The remembered round trip that this comes from, if any.
+        /// The remembered round-trip time that determines it, if any.
         rtt: Option<Duration>,
     },
-    /// A more wanted transport starts this much earlier, and not as much as its remembered round
-    /// trip asks for: what the other one needs is so little that the wait would be a loss.
+    /// A more preferred transport starts this much earlier, but less than its remembered round-trip
+    /// time calls for: the other one needs so little time that the wait would be a loss.
     HeadStartCut {
         /// The one that starts first.
         of: Transport,
-        /// By how much.
+        /// The head start.
         delay: Duration,
-        /// Its remembered round trip.
+        /// Its remembered round-trip time.
         rtt: Duration,
         /// The one that starts later.
         other: Transport,
-        /// What the handshakes of the other one take, by its remembered round trip.
+        /// The time for the handshakes of the other one, by its remembered round-trip time.
         needs: Duration,
     },
-    /// It follows the attempt before it after the Connection Attempt Delay.
+    /// It follows the previous attempt after the Connection Attempt Delay.
     AttemptDelay {
-        /// How long.
+        /// The delay.
         delay: Duration,
-        /// The remembered round trip that this comes from, if any.
+        /// The remembered round-trip time that determines it, if any.
         rtt: Option<Duration>,
     },
-    /// Nobody had answered an earlier attempt at the same candidate.
+    /// An earlier attempt at the same candidate is unanswered.
     SecondTry {
         /// For how long.
         after: Duration,
     },
-    /// Handshakes with anybody on this network had to send packets again: a more wanted transport
-    /// is waited for longer, and what nobody answers is tried again soon.
+    /// Handshakes on this network had to retransmit: a more preferred transport gets a longer head
+    /// start, and unanswered candidates are tried again soon.
     NetworkLoses {
-        /// How many handshakes had to, of how many.
+        /// The number of handshakes that had to retransmit, and of all.
         loss: Loss,
-        /// The least head start.
+        /// The minimum head start.
         head_start: Duration,
-        /// How often a candidate that nobody answers is tried once more.
+        /// How often an unanswered candidate is tried again.
         second_tries: u32,
     },
-    /// The HTTPS record that led here.
+    /// The HTTPS record that it comes from.
     Service {
         /// Its effective TargetName.
         name: String,
@@ -131,48 +131,48 @@ pub enum Reason {
         /// Whether others have the same priority, so that the seed decides.
         shuffled: bool,
     },
-    /// The target of an alias that no HTTPS record leads to.
+    /// The target of an alias, without an HTTPS record for it.
     Alias {
-        /// The alias's target.
+        /// The target of the alias.
         name: String,
     },
-    /// There are HTTPS records, and none of them leads to this address: it comes last.
+    /// There are HTTPS records, but none includes this address: it comes last.
     NoRecordLeadsHere {
-        /// The name whose address it is.
+        /// The name with this address.
         name: String,
     },
-    /// There are HTTPS records, and one leads to this name, but not in this way: it comes last, as if
-    /// there were none (RFC 9460 §3).
+    /// There are HTTPS records, and one includes this name, but not this combination: it comes
+    /// last, as if there were no records (RFC 9460 §3).
     BesideRecords {
-        /// The name whose address it is.
+        /// The name with this address.
         name: String,
     },
-    /// Its service comes with an ECH configuration, and the caller relies on ECH.
+    /// Its service has an ECH configuration, and the caller relies on ECH.
     Ech,
-    /// No HTTPS record says that the peer speaks QUIC; it is tried on the same port all the same.
+    /// No HTTPS record announces QUIC; it is tried on the same port anyway.
     QuicUnannounced,
-    /// RFC 6724 put it behind the address before it.
+    /// RFC 6724 ranks it after the previous address.
     AddressRule {
-        /// The rule that decided, as numbered in RFC 6724 §6.
+        /// The deciding rule, as numbered in RFC 6724 §6.
         rule: AddressRule,
     },
-    /// Its family's turn: families alternate.
+    /// It is its family's turn: families alternate.
     FamilyTurn {
-        /// Which.
+        /// The family.
         family: Family,
     },
-    /// It comes from the hint in an HTTPS record; the answer itself is not in yet.
+    /// It comes from the hint in an HTTPS record; the address query has not been answered yet.
     Hint {
-        /// The name whose AAAA or A answer is awaited.
+        /// The name whose AAAA or A answer is pending.
         name: String,
     },
-    /// It comes from the hint in an HTTPS record, though the name itself has no such address: it
-    /// comes last.
+    /// It comes from the hint in an HTTPS record, but the name itself has no such address: it comes
+    /// last.
     DeniedHint {
         /// The name whose AAAA or A answer is empty.
         name: String,
     },
-    /// It stands for an IPv4 address, through the network's NAT64.
+    /// It is the translation of an IPv4 address by the network's NAT64.
     Synthesised {
         /// The IPv4 address.
         from: Ipv4Addr,
@@ -181,144 +181,142 @@ pub enum Reason {
         /// Its length in bits.
         prefix_len: u8,
     },
-    /// The caller named the address.
+    /// The caller gave the address.
     Literal,
     /// `localhost` is this machine.
     Localhost,
     /// The network has no route for its family.
     NoRoute {
-        /// Which.
+        /// The family.
         family: Family,
     },
-    /// The policy allows the other family only.
+    /// The policy allows only the other family.
     FamilyNotAllowed {
-        /// The one not allowed.
+        /// The family that is not allowed.
         family: Family,
     },
-    /// There are HTTPS records, and none lists an application protocol over this transport.
+    /// There are HTTPS records, but none lists an application protocol over this transport.
     NotInAnyRecord {
-        /// Which transport.
+        /// The transport.
         transport: Transport,
-        /// What the caller speaks over it.
+        /// The protocols that the caller supports over it.
         wanted: Vec<Alpn>,
     },
-    /// The record that led here lists no application protocol that the caller speaks over this
-    /// transport.
+    /// The record lists no application protocol that the caller supports over this transport.
     NotInRecord {
         /// The record's effective TargetName.
         name: String,
-        /// Which transport.
+        /// The transport.
         transport: Transport,
-        /// What the record lists.
+        /// The protocols listed by the record.
         listed: Vec<Alpn>,
     },
-    /// The caller does not speak this service over the transport.
+    /// The caller does not support this service over the transport.
     NotSpoken {
-        /// Which.
+        /// The transport.
         transport: Transport,
     },
-    /// This machine or user cannot speak the transport.
+    /// This machine or user cannot use the transport.
     Lacking {
-        /// Which.
+        /// The transport.
         transport: Transport,
         /// What is missing.
         why: String,
     },
     /// QUIC always encrypts, and the caller asked for no security.
     AlwaysSecure {
-        /// The transport that cannot go without.
+        /// The transport that is always encrypted.
         transport: Transport,
     },
     /// An answer had more addresses than are used.
     TooManyAddresses {
-        /// The name asked.
+        /// The name.
         name: String,
         /// The record type.
         record_type: RecordType,
-        /// How many are used.
+        /// The number of addresses used.
         used: usize,
-        /// How many are not.
+        /// The number of addresses ignored.
         ignored: usize,
     },
-    /// Addresses that cannot be a peer's: unspecified, multicast, broadcast, IPv4-mapped.
+    /// Addresses that cannot belong to a peer: unspecified, multicast, broadcast, IPv4-mapped.
     NotUnicast {
-        /// The name asked.
+        /// The name.
         name: String,
         /// The record type.
         record_type: RecordType,
-        /// How many.
+        /// The number of addresses ignored.
         ignored: usize,
     },
     /// An answer had more HTTPS records than are used.
     TooManyRecords {
-        /// The name asked.
+        /// The name.
         name: String,
-        /// How many are used.
+        /// The number of records used.
         used: usize,
-        /// How many are not.
+        /// The number of records ignored.
         ignored: usize,
     },
-    /// The HTTPS records lead to more names than are asked.
+    /// The HTTPS records name more targets than are queried.
     TooManyNames {
-        /// How many are asked.
+        /// The number of names queried.
         used: usize,
-        /// How many are not.
+        /// The number of names ignored.
         ignored: usize,
     },
-    /// There are more candidates than a race takes.
+    /// There are more candidates than a race uses.
     TooManyCandidates {
-        /// How many are used.
+        /// The number of candidates used.
         used: usize,
-        /// How many are not.
+        /// The number of candidates ignored.
         ignored: usize,
     },
-    /// A record makes keys mandatory that are not known here (RFC 9460 §8).
+    /// A record has mandatory keys that are not supported (RFC 9460 §8).
     MandatoryUnknown {
-        /// The name that has the record.
+        /// The name of the record.
         name: String,
         /// The numbers of the keys.
         keys: Vec<u16>,
     },
-    /// A record contradicts itself or cannot be used.
+    /// A record is inconsistent or cannot be used.
     MalformedRecord {
-        /// The name that has the record.
+        /// The name of the record.
         name: String,
         /// What is wrong with it.
         fault: RecordFault,
     },
-    /// Aliases lead in a circle.
+    /// Aliases form a loop.
     AliasLoop {
-        /// The name that came twice.
+        /// The name that was repeated.
         name: String,
     },
-    /// Aliases lead on and on.
+    /// A chain of aliases is too long.
     AliasTooLong {
-        /// How many were followed.
+        /// The number of aliases followed.
         followed: usize,
-        /// The name at which following ended.
+        /// The last name that was reached.
         name: String,
     },
-    /// An alias to the root: the service says that it is not available (RFC 9460 §2.5.1).
+    /// An alias to the root: the service declares itself unavailable (RFC 9460 §2.5.1).
     AliasToNothing {
-        /// The name that has the alias.
+        /// The name of the alias.
         name: String,
     },
-    /// Every HTTPS record has an ECH configuration, and the caller relies on ECH: nothing is tried
-    /// without them (RFC 9848 §5.1).
+    /// Every HTTPS record has an ECH configuration, and the caller relies on ECH: candidates
+    /// without one are not tried (RFC 9848 §5.1).
     OnlyWithEch {
-        /// The name that has the records.
+        /// The name of the records.
         name: String,
     },
-    /// DNS is protected, the caller relies on ECH, and HTTPS records cannot be had: connecting
+    /// DNS is protected, the caller relies on ECH, and HTTPS records cannot be obtained: connecting
     /// without them would be a downgrade (HEv3 §6.3).
     RecordsUnavailable {
-        /// The name asked.
+        /// The name.
         name: String,
     },
 }
 
-/// The rules of RFC 6724 §6 that can decide here, with the two that
-/// HEv3 §5.3 puts between 8 and 9.
+/// The rules of RFC 6724 §6 that apply here, and the two that HEv3 §5.3 inserts between 8 and 9.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AddressRule {
@@ -344,18 +342,18 @@ pub enum AddressRule {
     AsAnswered,
 }
 
-/// What can be wrong with an HTTPS record that was well-formed on the wire.
+/// Faults of HTTPS records that are well-formed on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecordFault {
-    /// `mandatory` lists itself, or a key that is not there (RFC 9460 §8).
+    /// `mandatory` lists itself, or a key that is not present (RFC 9460 §8).
     Mandatory,
     /// `no-default-alpn` without `alpn` (RFC 9460 §7.1.1).
     NoAlpn,
     /// Port 0.
     Port,
-    /// A TargetName that is no host name.
+    /// A TargetName that is not a host name.
     Target,
-    /// An ECH configuration longer than is taken.
+    /// An ECH configuration that exceeds the maximum length.
     Ech,
 }

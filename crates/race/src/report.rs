@@ -1,6 +1,6 @@
-//! How a race ran, for people and for `--json`.
+//! How a race went, for people and for `--json`.
 //!
-//! Times are milliseconds since the race started, with microseconds after the point.
+//! Times are milliseconds since the start of the race, with microseconds as decimals.
 
 use alloc::{string::String, string::ToString, vec::Vec};
 use core::time::Duration;
@@ -23,36 +23,36 @@ mod tests;
 pub use json::{AttemptJson, DnsJson, DroppedJson, EntryJson, PlanJson, RaceJson, WinnerJson};
 pub use memory_json::MemoryRowJson;
 
-/// How a race ran.
+/// How a race went.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
-    /// What the caller got first; `None` if the race found no connection or still runs.
+    /// The connection that the caller got first; `None` if the race found none or is still running.
     pub winner: Option<Winner>,
     /// Every attempt, in the order of starting.
     pub attempts: Vec<AttemptReport>,
-    /// Whether the memory gave the winner its place.
+    /// Whether the memory determined the winner's rank.
     pub from_memory: bool,
-    /// What replaced the winner later, if the late switch came.
+    /// The connection that replaced the winner in a late switch.
     pub upgraded_to: Option<Winner>,
     /// Why there is no winner.
     pub failure: Option<RaceFailure>,
-    /// What was asked of DNS, and what it said.
+    /// The DNS queries and their answers.
     pub dns: Vec<DnsReport>,
-    /// The last plan: every entry and every candidate left out, with reasons; among them, once the
-    /// race is decided, that an entry was not started.
+    /// The final plan: every entry and every dropped candidate, with reasons; once the race is
+    /// decided, these include that an entry was not started.
     pub plan: Plan,
 }
 
-/// A connection that was handed over.
+/// A connection that was passed to the caller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Winner {
-    /// The transport spoken: plain TCP where MPTCP fell back.
+    /// The transport in use: plain TCP if MPTCP fell back.
     pub transport: Transport,
     /// The security layer.
     pub security: Security,
     /// Address and port.
     pub address: String,
-    /// The application protocol agreed on.
+    /// The negotiated application protocol.
     pub alpn: Option<Alpn>,
     /// When it was complete.
     pub ready_ms: f64,
@@ -63,49 +63,49 @@ pub struct Winner {
 pub struct AttemptReport {
     /// Its number, in the order of starting.
     pub id: u32,
-    /// The transport tried.
+    /// The transport.
     pub transport: Transport,
     /// The security layer.
     pub security: Security,
     /// Address and port.
     pub address: String,
-    /// When it started.
+    /// When it was started.
     pub started_ms: f64,
-    /// When it ended or was complete; `None` while it is under way.
+    /// When it ended or completed; `None` while it is in progress.
     pub ended_ms: Option<f64>,
     /// How far it came.
     pub level: Level,
-    /// The handshake's round trip, if one was measured.
+    /// The round-trip time of the handshake, if it was measured.
     pub rtt_ms: Option<f64>,
     /// Whether it ran beside a connection that already worked.
     pub background: bool,
-    /// What became of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Why it failed or was closed; for the others, why it had its place.
+    /// Why it failed or was closed; otherwise why it was ranked where it was.
     pub reason: String,
 }
 
-/// What became of an attempt.
+/// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Outcome {
-    /// Its connection was handed over first.
+    /// Its connection was passed to the caller first.
     Won,
-    /// Its connection was handed over later, as the more wanted one.
+    /// Its connection was passed to the caller later, as the preferred one.
     Upgraded,
-    /// It completed, and another one had won.
+    /// It completed after another one had won.
     Lost,
     /// It failed.
     Failed,
-    /// It was closed before it came to an end.
+    /// It was closed before it completed or failed.
     Closed,
-    /// It is still under way.
+    /// It is still in progress.
     UnderWay,
 }
 
 impl Outcome {
-    /// The name used in JSON.
+    /// Returns the name used in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Won => "won",
@@ -118,14 +118,14 @@ impl Outcome {
     }
 }
 
-/// One question to DNS.
+/// A DNS query.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DnsReport {
-    /// The name asked.
+    /// The name.
     pub name: String,
-    /// The type asked.
+    /// The record type.
     pub record_type: RecordType,
-    /// When it was asked.
+    /// When it was sent.
     pub asked_ms: f64,
     /// When it was answered, if it was.
     pub answered_ms: Option<f64>,
@@ -134,7 +134,7 @@ pub struct DnsReport {
 }
 
 impl DnsReport {
-    /// How many records came.
+    /// Returns the number of records received.
     #[must_use]
     pub fn records(&self) -> usize {
         match self.answer.as_ref().map(|answer| &answer.records) {
@@ -145,7 +145,7 @@ impl DnsReport {
         }
     }
 
-    /// Why none came, if that is how the question was answered.
+    /// Returns why there are no records, if the query failed.
     #[must_use]
     pub fn failure(&self) -> Option<&DnsFailure> {
         self.answer.as_ref().and_then(|answer| answer.records.as_ref().err())
@@ -153,15 +153,15 @@ impl DnsReport {
 }
 
 impl Report {
-    /// What a recorded race came to.
+    /// Creates the report of a recorded race.
     ///
     /// # Errors
-    /// The first step at which a replay of the trace goes another way.
+    /// The first step at which a replay of the trace diverges.
     pub fn from_trace(trace: &Trace) -> Result<Self, Divergence> {
         Ok(Self::of(&replay(trace)?, trace))
     }
 
-    /// What a race came to whose recording this is.
+    /// Creates the report of a race and its trace.
     pub fn of(race: &Race, trace: &Trace) -> Self {
         let clock = Clock(race.started_at());
         let found = |wanted: fn(&AttemptState) -> bool| {
@@ -280,8 +280,8 @@ impl Clock {
     }
 }
 
-/// A span as reports have it: milliseconds, with whole microseconds after the point. More is noise, and
-/// less hides a handshake on loopback.
+/// Converts a duration to milliseconds, with whole microseconds as decimals. More digits are noise,
+/// and fewer hide a handshake over loopback.
 pub fn milliseconds(span: Duration) -> f64 {
     // Memories are older than races are long: more than a number of 32 bits has of microseconds.
     let seconds = u32::try_from(span.as_secs()).unwrap_or(u32::MAX);

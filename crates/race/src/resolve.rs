@@ -1,18 +1,17 @@
 //! From DNS answers to service information.
 //!
-//! A [`Resolution`] keeps *facts*: which question was asked and what the answer said. Everything
-//! else (which record leads where, whether the race may begin, which hints still stand) is derived
-//! from the facts each time it is wanted, so answers may come in any order, and a late one puts
-//! itself in its place.
+//! A [`Resolution`] stores *facts*: which query was sent and what the answer was. Everything else
+//! (which records apply, whether the race may begin, which hints are still valid) is derived from
+//! the facts each time, so answers may arrive in any order, and a late one takes its proper place.
 //!
 //! | rule | source |
 //! | --- | --- |
-//! | HTTPS, AAAA and A are asked at once, a family only where it has connectivity | HEv3 §4.1 |
+//! | HTTPS, AAAA and A are queried at once, a family only if it has connectivity | HEv3 §4.1 |
 //! | the race begins when the preferred answers are in, or after the Resolution Delay | HEv3 §4.2 |
-//! | AliasMode is followed, ServiceMode targets are asked for their addresses | RFC 9460 §2.4, §3 |
-//! | behind the records stands what would be tried without them, unless all have ECH that is relied on | RFC 9460 §3, RFC 9848 §5.1 |
-//! | hints serve until the addresses themselves are in, and last where there are none | RFC 9460 §7.3 |
-//! | behind a PREF64, A is asked, and what a DNS64 made is taken back | HEv3 §8 |
+//! | AliasMode is followed, the addresses of ServiceMode targets are queried | RFC 9460 §2.4, §3 |
+//! | after the records comes what would be tried without them, unless all have ECH that is relied on | RFC 9460 §3, RFC 9848 §5.1 |
+//! | hints are used until the addresses themselves are known, and come last if there are none | RFC 9460 §7.3 |
+//! | behind a PREF64, A is queried, and addresses synthesised by a DNS64 are converted back | HEv3 §8 |
 //! | with ECH over protected DNS, nothing begins without the records | HEv3 §6.3 |
 
 use alloc::{borrow::ToOwned, sync::Arc, vec::Vec};
@@ -42,13 +41,14 @@ pub use service::{ServiceAddress, ServiceInfo, ServiceKind};
 use chain::{Chain, End};
 use intake::Kept;
 
-/// Aliases followed in a row (RFC 9460 §3.1 wants a limit; recursive resolvers use 8).
+/// The maximum number of consecutive aliases (RFC 9460 §3.1 requires a limit; recursive resolvers
+/// use 8).
 pub const MAX_ALIASES: usize = 8;
 
-/// Names other than the target's own that records may lead to.
+/// The maximum number of names, besides the target's own, that records may refer to.
 pub const MAX_NAMES: usize = 8;
 
-/// Questions of one resolution: each alias and the host ask three, each other name two.
+/// The maximum number of queries: three for each alias and the host, two for each other name.
 pub const MAX_QUESTIONS: usize = 3 * (1 + MAX_ALIASES) + 2 * (1 + MAX_NAMES);
 
 /// One question and what came back.
@@ -61,7 +61,7 @@ struct Question {
     is_protected: bool,
 }
 
-/// The questions of one race to DNS, and the facts that their answers gave.
+/// The DNS queries of one race, and the facts from their answers.
 #[derive(Clone, Debug)]
 pub struct Resolution {
     /// Whom to find, where, and under which policy.
@@ -105,8 +105,8 @@ impl Known {
 }
 
 impl Resolution {
-    /// The resolution of this target on this network. Literals and `localhost` are complete at
-    /// once.
+    /// Starts the resolution of this target on this network. Literals and `localhost` are complete
+    /// at once.
     pub fn new(
         target: &Target,
         network: &NetworkView,
@@ -148,15 +148,15 @@ impl Resolution {
         resolution
     }
 
-    /// The next question to ask, until there is none. New answers can lead to new questions.
+    /// Returns the next query to send, or `None`. New answers can lead to new queries.
     pub fn poll_query(&mut self) -> Option<Query> {
         let question = self.questions.iter_mut().find(|question| !question.asked)?;
         question.asked = true;
         Some(question.query.clone())
     }
 
-    /// Takes in an answer. One to an unknown question is ignored; a second one to the same
-    /// question replaces the first.
+    /// Processes an answer. An answer to an unknown query is ignored; a second answer to a query
+    /// replaces the first.
     pub fn handle_answer(&mut self, now: Duration, answer: Answer) {
         self.note_answer(answer);
         self.conclude(now);
@@ -185,16 +185,16 @@ impl Resolution {
         }
     }
 
-    /// When [`Resolution::may_move_on`] becomes true by waiting alone: the end of the Resolution
-    /// Delay. To be asked as long as the race has not begun.
+    /// Returns the end of the Resolution Delay, when [`Resolution::may_move_on`] becomes true
+    /// without further answers. Only meaningful until the race has begun.
     pub fn next_timeout(&self) -> Option<Duration> {
         let end = self.first_address_at?.saturating_add(self.setup.policy.resolution_delay);
         let Known { has_address, is_settled, waits_for_records, is_complete, .. } = self.known;
         (has_address && !is_settled && !waits_for_records && !is_complete).then_some(end)
     }
 
-    /// Whether there is enough to begin connecting (HEv3 §4.2), or
-    /// nothing more to wait for.
+    /// Returns whether there is enough to begin connecting (HEv3 §4.2), or nothing more to wait
+    /// for.
     pub fn may_move_on(&self, now: Duration) -> bool {
         let Known { has_address, is_settled, waits_for_records, is_complete, .. } = self.known;
         let Some(first) = self.first_address_at else { return is_complete };
@@ -202,8 +202,8 @@ impl Resolution {
         is_complete || (has_address && !waits_for_records && (is_settled || delay_is_over))
     }
 
-    /// What is known so far, in the order of preference, without duplicates. Services whose
-    /// addresses are not known yet are there too.
+    /// Returns the services known so far, in order of preference and without duplicates, including
+    /// those whose addresses are not known yet.
     pub fn services(&self) -> Vec<ServiceInfo> {
         self.known.services.to_vec()
     }
@@ -213,7 +213,7 @@ impl Resolution {
         &self.known.services
     }
 
-    /// What was ignored in the answers, and why.
+    /// Returns what was ignored in the answers, and why.
     pub fn notes(&self) -> Vec<Reason> {
         let chain = &self.known.chain;
         let mut notes: Vec<Reason> =
@@ -232,12 +232,12 @@ impl Resolution {
         notes
     }
 
-    /// Whether every question has its answer.
+    /// Returns whether every query has been answered.
     pub const fn is_complete(&self) -> bool {
         self.known.is_complete
     }
 
-    /// How the questions failed, each kind of failure once for each type.
+    /// Returns how queries failed, each combination of type and failure once.
     pub fn failures(&self) -> Vec<(RecordType, DnsFailure)> {
         let mut failures = Vec::new();
         for question in &self.questions {

@@ -1,7 +1,7 @@
-//! Draws from the seed of a race, without state.
+//! Derives random values from the seed of a race, without state.
 //!
-//! A draw depends on the seed and on *what* it is for, never on how many draws came before, so the
-//! order in which DNS answers come in cannot change it.
+//! A value depends on the seed and on its *purpose*, never on how many values were drawn before, so
+//! the order in which DNS answers arrive cannot change it.
 
 /// A well-mixed number for this use of the seed.
 pub(crate) fn draw(seed: u64, purpose: &[u8]) -> u64 {

@@ -1,4 +1,4 @@
-//! Whom to reach: a host, a port and the service spoken there.
+//! The target: a host, a port and the service there.
 
 use alloc::{borrow::ToOwned, string::String, vec, vec::Vec};
 use core::{
@@ -14,7 +14,7 @@ use crate::candidate::{Alpn, Security, Transport};
 #[cfg(test)]
 mod tests;
 
-/// A host as the caller named it, after normalisation.
+/// A host as named by the caller, after normalisation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Host {
@@ -25,17 +25,16 @@ pub enum Host {
 }
 
 impl Host {
-    /// Reads a host as people write it: a name in any case, with or without a trailing dot, in
-    /// any script (UTS 46); an IPv4 address; an IPv6 address with or without brackets, and with a
-    /// scope number (`[fe80::1%2]`, or `%252` as in a URL, RFC 6874).
+    /// Parses a host: a name in any case and script (UTS 46), with or without a trailing dot; an
+    /// IPv4 address; or an IPv6 address with or without brackets, and with a numeric scope
+    /// (`[fe80::1%2]`, or `%252` as in a URL, RFC 6874).
     ///
-    /// An interface's *name* as scope needs the machine that has the interface:
-    /// [`Host::parse_with_scopes`].
+    /// To accept the *name* of an interface as scope, use [`Host::parse_with_scopes`].
     pub fn parse(text: &str) -> Result<Self, TargetError> {
         Self::parse_with_scopes(text, |_| None)
     }
 
-    /// As [`Host::parse`], with `index_of` giving the number of an interface's name.
+    /// Like [`Host::parse`], with a function that returns the index of a named interface.
     pub fn parse_with_scopes(
         text: &str,
         index_of: impl Fn(&str) -> Option<u32>,
@@ -52,7 +51,8 @@ impl Host {
         parse_name(text)
     }
 
-    /// Whether this names the machine itself and is never asked of DNS (RFC 6761 §6.3).
+    /// Returns whether this names the machine itself, which is never resolved by DNS (RFC 6761
+    /// §6.3).
     pub fn is_localhost(&self) -> bool {
         match self {
             Self::Name(name) => name == "localhost" || name.ends_with(".localhost"),
@@ -60,7 +60,7 @@ impl Host {
         }
     }
 
-    /// The DNS name, if it is one.
+    /// Returns the DNS name, if it is one.
     pub fn name(&self) -> Option<&str> {
         match self {
             Self::Name(name) => Some(name),
@@ -133,19 +133,19 @@ fn parse_name(text: &str) -> Result<Host, TargetError> {
     Ok(Host::Name(name.to_owned()))
 }
 
-/// Why a text names no host.
+/// Why a text is not a valid host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TargetError {
-    /// There is no host in it.
+    /// The host is missing.
     Empty,
-    /// No DNS name: a character that hosts cannot have, or a label or name that is too long.
+    /// An invalid DNS name: an invalid character, or a label or name that is too long.
     Name(String),
-    /// It looks like an address but is none.
+    /// It looks like an address but is not a valid one.
     Address(String),
     /// A bracket is not closed.
     Brackets(String),
-    /// The scope is no interface of this machine, or the address is not link-local.
+    /// The scope is not an interface of this machine, or the address is not link-local.
     Scope(String),
 }
 
@@ -172,21 +172,21 @@ impl fmt::Display for TargetError {
 
 impl core::error::Error for TargetError {}
 
-/// Whom to reach, and what is spoken there.
+/// The peer to reach, and the service there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
     /// The peer.
     pub host: Host,
-    /// The port, unless a ServiceMode record says otherwise.
+    /// The port, unless a ServiceMode record specifies another one.
     pub port: u16,
-    /// What the caller will speak, which decides the DNS records asked and the ALPN offered.
+    /// The service, which determines the DNS records queried and the ALPN offered.
     pub service: Service,
-    /// The security the caller demands; never weakened by an answer or a memory.
+    /// The required security; never weakened by an answer or by the memory.
     pub security: Security,
 }
 
 impl Target {
-    /// HTTP over TLS, in every version from 1.1 to 3.
+    /// HTTP over TLS, versions 1.1 to 3.
     pub fn https(host: Host, port: u16) -> Self {
         let service = Service::Http {
             stream_alpn: vec!["h2".into(), "http/1.1".into()],
@@ -195,19 +195,20 @@ impl Target {
         Self { host, port, service, security: Security::Tls }
     }
 
-    /// HTTP/1.1 in the clear. HTTPS records are not asked: what they offer is TLS.
+    /// HTTP/1.1 in clear text. HTTPS records are not queried, since they would offer TLS.
     pub fn http(host: Host, port: u16) -> Self {
         let service = Service::Http { stream_alpn: vec!["http/1.1".into()], quic_alpn: Vec::new() };
         Self { host, port, service, security: Security::None }
     }
 
-    /// Anything else at `host:port`, over any of these transports, without ALPN.
+    /// Any other service at `host:port`, over any of these transports, without ALPN.
     pub fn plain(host: Host, port: u16, transports: Vec<Transport>, security: Security) -> Self {
         Self { host, port, service: Service::Plain { transports, alpn: Vec::new() }, security }
     }
 
-    /// Offers these application protocols instead, best first. Each goes to the transports that
-    /// [carry](Transport::carries) it: `["h3", "h2"]` is `h3` over QUIC and `h2` over the others.
+    /// Sets the application protocols to offer, most preferred first. Each is offered over the
+    /// transports that [carry](Transport::carries) it: `["h3", "h2"]` offers `h3` over QUIC and
+    /// `h2` over the others.
     #[must_use]
     pub fn with_alpn<A: Into<Alpn>>(mut self, protocols: impl IntoIterator<Item = A>) -> Self {
         let protocols = protocols.into_iter().map(Into::into);
@@ -221,7 +222,7 @@ impl Target {
         self
     }
 
-    /// Whether HTTPS records are asked: for HTTP over TLS at a name that DNS knows.
+    /// Returns whether HTTPS records are queried: for HTTP over TLS at a DNS name.
     pub fn asks_https_records(&self) -> bool {
         matches!(self.service, Service::Http { .. })
             && self.security != Security::None
@@ -237,29 +238,30 @@ impl fmt::Display for Target {
     }
 }
 
-/// What is spoken at the target.
+/// The service at a target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Service {
-    /// HTTP: HTTPS records are asked (RFC 9460 §9), `h3` implies QUIC.
+    /// HTTP: HTTPS records are queried (RFC 9460 §9), `h3` implies QUIC.
     Http {
-        /// Versions the caller accepts over TCP-like transports, best first: `h2`, `http/1.1`.
+        /// The versions accepted over byte-stream transports, most preferred first: `h2`,
+        /// `http/1.1`.
         stream_alpn: Vec<Alpn>,
-        /// Versions the caller accepts over QUIC, best first: `h3`.
+        /// The versions accepted over QUIC, most preferred first: `h3`.
         quic_alpn: Vec<Alpn>,
     },
-    /// Anything else at `host:port`: no HTTPS records are asked.
+    /// Any other service at `host:port`: no HTTPS records are queried.
     Plain {
-        /// Transports the caller can speak there.
+        /// The transports that the caller supports there.
         transports: Vec<Transport>,
-        /// Application protocols to offer, best first.
+        /// The application protocols to offer, most preferred first.
         alpn: Vec<Alpn>,
     },
 }
 
 impl Service {
-    /// Whether it is spoken over this transport.
+    /// Returns whether the service is available over this transport.
     pub fn is_spoken_over(&self, transport: Transport) -> bool {
         match self {
             Self::Http { .. } => self.http_over(transport).next().is_some(),
@@ -267,7 +269,7 @@ impl Service {
         }
     }
 
-    /// The application protocols to offer over this transport, best first.
+    /// Returns the application protocols to offer over this transport, most preferred first.
     pub fn protocols_over(&self, transport: Transport) -> Vec<Alpn> {
         match self {
             Self::Http { .. } => self.http_over(transport).cloned().collect(),

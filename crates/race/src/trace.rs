@@ -1,9 +1,9 @@
-//! A race as it ran: recorded, written, read, and run again.
+//! The trace of a race: recorded, written, read, and replayed.
 //!
-//! One format serves as replay file, test vector, bug report and as what `--explain` reads. A file
-//! holds one JSON object a line: the [`Header`], then a [`Step`] each. Read the first line as a
-//! [`HeaderVersion`] before anything else; a version that is not [`SCHEMA_VERSION`] is set aside,
-//! never guessed at.
+//! One format serves as replay file, test vector and bug report, and as the input of `--explain`. A
+//! file contains one JSON object per line: the [`Header`], followed by the [`Step`]s. Parse the
+//! first line as a [`HeaderVersion`] before anything else; a version other than [`SCHEMA_VERSION`]
+//! is rejected.
 
 use alloc::{boxed::Box, vec::Vec};
 use core::{fmt, time::Duration};
@@ -19,14 +19,14 @@ mod tests;
 
 pub use journal::Journal;
 
-/// The version of the format that this crate writes, and the only one that it reads.
+/// The version of the format that this crate writes and reads.
 pub const SCHEMA_VERSION: u32 = 2;
 
-/// The most steps that one recording holds. A race needs a few hundred; a driver that runs wild
-/// does not fill the memory.
+/// The maximum number of steps in a recording. A race needs a few hundred; the limit protects
+/// against a runaway driver.
 pub const MAX_STEPS: usize = 100_000;
 
-/// The part of a [`Header`] that every version has.
+/// The part of a [`Header`] that is common to all versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeaderVersion {
     /// The version of everything that follows.
@@ -34,16 +34,16 @@ pub struct HeaderVersion {
 }
 
 impl HeaderVersion {
-    /// Whether what follows can be read.
+    /// Checks that the version is supported.
     ///
     /// # Errors
-    /// The version, if this crate does not know it.
+    /// The version, if it is not supported.
     pub fn check(self) -> Result<(), UnknownVersion> {
         if self.version == SCHEMA_VERSION { Ok(()) } else { Err(UnknownVersion(self.version)) }
     }
 }
 
-/// A trace of a version that this crate does not know.
+/// A trace has a version that this crate does not support.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownVersion(pub u32);
 
@@ -59,48 +59,48 @@ impl fmt::Display for UnknownVersion {
 
 impl core::error::Error for UnknownVersion {}
 
-/// How the race was set up.
+/// The parameters of the race.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     /// [`SCHEMA_VERSION`] of the crate that recorded.
     pub version: u32,
-    /// When the race was made, on the driver's epoch.
+    /// When the race was created, on the driver's epoch.
     pub started_at: Duration,
-    /// What it was made with.
+    /// Its parameters.
     pub setup: Setup,
 }
 
-/// One call of the race.
+/// One call to the race.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// When, on the driver's epoch.
+    /// The time, on the driver's epoch.
     pub at: Duration,
-    /// What went in or came out.
+    /// The input or output.
     #[serde(flatten)]
     pub event: Event,
 }
 
-/// What went in or came out.
+/// An input or output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Event {
-    /// The driver said this.
+    /// An input from the driver.
     Input(Input),
-    /// The race said this.
+    /// An output of the race.
     Output(Box<Output>),
 }
 
 /// A whole race.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trace {
-    /// How it was set up.
+    /// The parameters.
     pub header: Header,
-    /// What happened, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
 }
 
-/// A race that writes down everything that goes in and comes out. It has the race's own methods,
-/// so a driver uses it in the race's place.
+/// A race that records all inputs and outputs. It has the same methods as the race, so a driver can
+/// use it instead.
 #[derive(Clone, Debug)]
 pub struct Recorder {
     race: Race,
@@ -108,31 +108,31 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Makes a race and starts the recording.
+    /// Creates a race and starts recording.
     pub fn new(setup: Setup, now: Duration) -> Self {
         let header = Header { version: SCHEMA_VERSION, started_at: now, setup: setup.clone() };
         Self { race: Race::new(setup, now), trace: Trace { header, steps: Vec::new() } }
     }
 
-    /// As [`Race::handle_input`].
+    /// Like [`Race::handle_input`].
     pub fn handle_input(&mut self, now: Duration, input: Input) {
         self.note(now, || Event::Input(input.clone()));
         self.race.handle_input(now, input);
     }
 
-    /// As [`Race::poll_output`].
+    /// Like [`Race::poll_output`].
     pub fn poll_output(&mut self, now: Duration) -> Output {
         let output = self.race.poll_output(now);
         self.note(now, || Event::Output(Box::new(output.clone())));
         output
     }
 
-    /// The race itself.
+    /// Returns the race.
     pub fn race(&self) -> &Race {
         &self.race
     }
 
-    /// What was recorded so far.
+    /// Returns the recording so far.
     pub fn trace(&self) -> &Trace {
         &self.trace
     }
@@ -149,20 +149,20 @@ impl Recorder {
     }
 }
 
-/// Where a replay went another way than the recording.
+/// Where a replay diverged from the recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Divergence {
-    /// The trace is of another version.
+    /// The trace has another version.
     Version(UnknownVersion),
-    /// The race said something else.
+    /// An output differs.
     Output {
         /// The index of the first step that differs.
         step: usize,
-        /// When, on the driver's epoch.
+        /// The time, on the driver's epoch.
         at: Duration,
-        /// What was recorded.
+        /// The recorded output.
         recorded: Box<Output>,
-        /// What the race says now.
+        /// The output of the replay.
         replayed: Box<Output>,
     },
 }
@@ -181,10 +181,10 @@ impl fmt::Display for Divergence {
 
 impl core::error::Error for Divergence {}
 
-/// Runs a recorded race again, and compares every output.
+/// Replays a recorded race, and compares every output.
 ///
 /// # Errors
-/// The first step at which the race says something else than it did.
+/// The first step at which an output differs from the recording.
 pub fn replay(trace: &Trace) -> Result<Race, Divergence> {
     let version = HeaderVersion { version: trace.header.version };
     version.check().map_err(Divergence::Version)?;

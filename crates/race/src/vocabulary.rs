@@ -1,5 +1,5 @@
-//! The words in which the tests of resolution and planning are written: a zone's lines, and a
-//! ladder of answers and waits.
+//! The notation of the tests of resolution and planning: the lines of a zone, and a ladder of
+//! answers and waits.
 
 use alloc::{
     format,

@@ -1,7 +1,7 @@
-//! The transports, and all that is so of each of them whoever tries it.
+//! The transports and their properties.
 //!
-//! Who wants to know something of a transport asks here. What stands elsewhere is what is *done* for
-//! one: connecting and listening.
+//! All properties of a transport are defined here. Only the code that connects and listens is
+//! elsewhere.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -125,7 +125,7 @@ const QUIC: Facts = Facts {
 };
 
 impl Transport {
-    /// Every transport that has a name, in the order in which tables list them.
+    /// All named transports, in the order in which tables list them.
     pub const ALL: [Self; 5] = [Self::Tcp, Self::Mptcp, Self::Quic, Self::Sctp, Self::SctpUdp];
 
     const fn facts(self) -> &'static Facts {
@@ -138,19 +138,20 @@ impl Transport {
         }
     }
 
-    /// The name used on the command line, in JSON and in the memory.
+    /// Returns the name used on the command line, in JSON and in the memory.
     pub const fn name(self) -> &'static str {
         self.facts().name
     }
 
-    /// The transport of that [name](Self::name).
+    /// Returns the transport with this [name](Self::name).
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|transport| transport.name() == name)
     }
 
-    /// The transports that the scheme of a target such as `quic+tcp` names, most wanted first, each
-    /// once; `sctp` means directly over IP and [inside UDP](Self::with_encapsulated). `None` if a part
-    /// of it is no transport's name.
+    /// Returns the transports named by a target's scheme such as `quic+tcp`, most preferred first,
+    /// without duplicates; `sctp` means both directly over IP and [inside
+    /// UDP](Self::with_encapsulated). `None` if a part of the scheme is not the name of a
+    /// transport.
     pub fn from_scheme(scheme: &str) -> Option<Vec<Self>> {
         let mut all = Vec::new();
         for name in scheme.split('+') {
@@ -163,41 +164,43 @@ impl Transport {
         Some(all)
     }
 
-    /// This transport, and the same protocol inside UDP where it can be that as well: SCTP, of which
-    /// people rarely know which of the two their network lets through.
+    /// Returns this transport, followed by its UDP-encapsulated variant if it has one. SCTP has
+    /// one, and users rarely know which of the two their network passes.
     pub fn with_encapsulated(self) -> impl Iterator<Item = Self> {
         core::iter::once(self).chain(self.facts().inside_udp)
     }
 
-    /// Its number in the protocol field of IP.
+    /// Returns its IP protocol number.
     pub const fn ip_protocol(self) -> u8 {
         self.facts().ip_protocol
     }
 
-    /// Whether TLS is part of it, so that there is no connection without: QUIC (RFC 9001).
+    /// Returns whether TLS is part of the transport, so that every connection is encrypted: QUIC
+    /// (RFC 9001).
     pub const fn has_own_security(self) -> bool {
         self.facts().has_own_security
     }
 
-    /// Whether an attempt stops at the peer's first answer until it is told to go on, because the
-    /// peer holds nothing for it so far: SCTP at its INIT ACK (RFC 9260 §5.1.3).
+    /// Returns whether an attempt stops at the peer's first answer until it is told to proceed,
+    /// because the peer keeps no state for it until then: SCTP at its INIT ACK (RFC 9260 §5.1.3).
     pub const fn waits_when_answered(self) -> bool {
         self.facts().waits_when_answered
     }
 
-    /// Whether HTTP over it is HTTP/3, and no other version.
+    /// Returns whether HTTP over it is HTTP/3 and no other version.
     pub const fn has_http3(self) -> bool {
         matches!(self.facts().http, Http::AllOfItsStreams)
     }
 
-    /// Whether it has streams, each in order by itself, so that a packet that is lost holds up nothing but
-    /// what is on its stream.
+    /// Returns whether it has independently ordered streams, so that a lost packet delays only the
+    /// streams whose data it carried.
     pub const fn has_streams(self) -> bool {
         !matches!(self.facts().http, Http::Stream)
     }
 
-    /// Whether it can carry this application protocol: HTTP/3 runs over QUIC alone (RFC 9114 §3), the
-    /// versions before it over streams of bytes. What is not HTTP is taken to run over all.
+    /// Returns whether it can carry this application protocol: HTTP/3 runs over QUIC only (RFC 9114
+    /// §3), its earlier versions over byte streams. Other protocols are assumed to run over all
+    /// transports.
     pub fn carries(self, protocol: &Alpn) -> bool {
         match protocol.as_str() {
             "h3" => self.has_http3(),

@@ -1,40 +1,40 @@
-//! How long evidence speaks, and how much of it is kept.
+//! How long evidence is valid, and how much of it is kept.
 
 use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The numbers of the memory. The defaults follow NEAT for good news and Chromium's
-/// `broken_alternative_services` for bad news.
+/// The parameters of the memory. The defaults follow NEAT for successes and Chromium's
+/// `broken_alternative_services` for failures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// How long a success speaks for a candidate: 10 min.
+    /// How long a success counts in favour of a candidate: 10 min.
     pub good_for: Duration,
     /// The first back-off after a failure: 5 min.
     pub bad_first: Duration,
-    /// The back-off after a silence that was cut short ([`Doubt::CutShort`]): 30 s. One lost
-    /// packet looks the same, and must not keep the most wanted transport out for minutes; still
-    /// the next race goes straight to what works. The second such silence in a row is no chance.
+    /// The back-off after a silence that was cut short ([`Doubt::CutShort`]): 30 s. A single lost
+    /// packet looks the same, and must not exclude the preferred transport for minutes; still, the
+    /// next race goes straight to what works. A second such silence in a row counts as a failure.
     ///
     /// [`Doubt::CutShort`]: crate::evidence::Doubt::CutShort
     pub bad_doubtful: Duration,
-    /// What the back-off doubles up to: 2 days.
+    /// The upper limit of the doubling back-off: 2 days.
     pub bad_max: Duration,
-    /// If set, every back-off lasts this long, whatever the number of failures.
+    /// If set, the fixed length of every back-off, regardless of the number of failures.
     pub retest_after: Option<Duration>,
-    /// How many hosts in a row must be silent before the network is held to swallow a transport,
+    /// How many hosts in a row must be silent before the network is assumed to drop a transport,
     /// family and port: 3. One silent host says nothing about the network.
     pub silent_hosts: usize,
     /// How long one silent host counts towards that: 1 h.
     pub silent_for: Duration,
-    /// One race in so many tries, in the background, what the network is held to swallow: 4.
+    /// One in this many races probes, in the background, what the network is assumed to drop: 4.
     pub probe_one_in: u32,
     /// How long a row is kept after its last evidence: 14 days.
     pub keep_for: Duration,
-    /// Rows kept in all; the oldest go first: 10,000.
+    /// The maximum number of rows; the oldest are deleted first: 10,000.
     pub max_rows: usize,
-    /// Rows kept of one host on one network; the oldest go first: 64.
+    /// The maximum number of rows of one host on one network; the oldest are deleted first: 64.
     pub max_rows_per_host: usize,
 }
 
@@ -57,8 +57,8 @@ impl Default for Config {
 }
 
 impl Config {
-    /// How long a candidate is left alone after so many failures in a row; none is a failure that
-    /// is in doubt.
+    /// Returns how long a candidate is avoided after this many consecutive failures; 0 stands for a
+    /// failure in doubt.
     pub fn back_off(&self, strikes: u32) -> Duration {
         if let Some(fixed) = self.retest_after {
             return fixed;

@@ -1,14 +1,14 @@
-//! How far hosts are over one path: the round trips of the last of them.
+//! Distances to hosts over one path: the most recent round-trip times.
 //!
-//! Of a host that nobody has asked yet, the others of its network tell at least how far hosts are
-//! from here, over a slow access above all.
+//! The distances to other hosts on a network give at least a hint for a host that has not been
+//! contacted yet, especially behind a slow access link.
 
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The round trips to the hosts that were heard last over one path, each with its last one.
+/// The latest round-trip times to the hosts heard most recently over one path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Distances {
@@ -25,7 +25,7 @@ struct Distance {
 }
 
 impl Distances {
-    /// Hosts kept of one path.
+    /// The maximum number of hosts per path.
     pub const MOST: usize = 8;
     /// A few hosts say nothing about the others.
     const LEAST: usize = 3;
@@ -46,12 +46,12 @@ impl Distances {
         self.hosts.retain(|known| known.host != host);
     }
 
-    /// How many hosts there are.
+    /// Returns the number of hosts.
     pub fn len(&self) -> usize {
         self.hosts.len()
     }
 
-    /// Whether nothing is known.
+    /// Returns whether there are no hosts.
     pub fn is_empty(&self) -> bool {
         self.hosts.is_empty()
     }

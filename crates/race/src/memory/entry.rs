@@ -1,4 +1,4 @@
-//! The rows: what is known of one candidate, and of one way through a network.
+//! The rows: what is known about a candidate, and about a path through a network.
 
 use alloc::{string::String, vec::Vec};
 use core::time::Duration;
@@ -23,14 +23,14 @@ pub(super) fn is_credible(at: Duration, now: Duration) -> bool {
 pub enum Entry {
     /// About one address of one host over one transport.
     Peer(PeerEntry),
-    /// About one transport, family and port of a network, whoever the peer is.
+    /// About one transport, family and port of a network, for all peers.
     Path(PathEntry),
-    /// What people call a network.
+    /// A readable name of a network.
     Network(NetworkEntry),
 }
 
 impl Entry {
-    /// When the last evidence came in, on the epoch of the evidence.
+    /// Returns when the last evidence was added, on the epoch of the evidence.
     pub fn at(&self) -> Duration {
         match self {
             Self::Peer(entry) => entry.at,
@@ -39,7 +39,7 @@ impl Entry {
         }
     }
 
-    /// When the row says nothing any more and can be deleted.
+    /// Returns when the row expires and can be deleted.
     pub fn expires_at(&self, config: &Config) -> Duration {
         self.at().saturating_add(match self {
             Self::Peer(_) | Self::Network(_) => config.keep_for,
@@ -47,44 +47,45 @@ impl Entry {
         })
     }
 
-    /// Whether the row has nothing to say at `now`, be it too old or from the future.
+    /// Returns whether the row is invalid at `now`, because it has expired or is from the future.
     pub fn is_expired(&self, now: Duration, config: &Config) -> bool {
         self.expires_at(config) <= now || !is_credible(self.at(), now)
     }
 }
 
-/// What is known of one address over one transport, on one network.
+/// What is known about one address over one transport, on one network.
 ///
-/// Whether the peer can be reached is one thing, and the same for whoever asks. Whether security
-/// comes up depends on what is offered and trusted as well, so that is kept for each set-up.
+/// Whether the peer can be reached is the same for every client. Whether the security layer can be
+/// established also depends on what is offered and trusted, so that is stored per set-up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeerEntry {
-    /// When the last evidence came in.
+    /// When the last evidence was added.
     pub at: Duration,
-    /// How reaching the peer went last: until its transport is up, and without security to the end.
+    /// The last outcome of reaching the peer: up to an established transport, or, without security,
+    /// to the end.
     pub reach: Option<DatedOutcome>,
-    /// What came of security, the set-up that was used last at the end; at most
+    /// The outcomes of the security layer, most recently used set-up last; at most
     /// [`PeerEntry::MAX_SET_UPS`].
     pub secured: Vec<Secured>,
-    /// Round trips of earlier handshakes; they outlive the outcome.
+    /// The round-trip times of earlier handshakes; they outlive the outcome.
     pub round_trip: Option<RoundTrip>,
 }
 
-/// An outcome and when it was seen.
+/// An outcome and when it was observed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatedOutcome {
-    /// When.
+    /// When it was observed.
     pub at: Duration,
     /// The last outcome that counts.
     pub outcome: Outcome,
 }
 
-/// What people call a network.
+/// A readable name of a network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkEntry {
-    /// When the host was there last, to within a day.
+    /// When the host was last on this network, with a resolution of one day.
     pub at: Duration,
-    /// Interface and gateway, or however else the driver tells it from others.
+    /// Interface and gateway, or another name that the driver chooses for the network.
     pub name: String,
 }
 
@@ -92,19 +93,19 @@ pub struct NetworkEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// It worked: the peer answered, or, of a set-up, security came up.
+    /// Success: the peer answered, or, for a set-up, the security layer was established.
     Good {
-        /// The furthest level seen.
+        /// The furthest level reached.
         level: Level,
     },
-    /// It failed.
+    /// Failure.
     Bad {
-        /// How.
+        /// The cause.
         cause: Cause,
         /// How far it came.
         reached: Level,
-        /// Failures in a row, each after the back-off of the one before; 0 after a single silence
-        /// that was cut short.
+        /// Consecutive failures, each after the back-off of the previous one; 0 after a single
+        /// silence that was cut short.
         strikes: u32,
     },
 }
@@ -115,7 +116,7 @@ impl DatedOutcome {
         matches!(self.outcome, Outcome::Bad { cause: Cause::Silent, strikes: 0, .. })
     }
 
-    /// What this says at `now`, taken by itself.
+    /// Returns the verdict at `now` from this outcome alone.
     pub fn verdict(&self, now: Duration, config: &Config) -> Verdict {
         if !is_credible(self.at, now) || self.at.saturating_add(config.keep_for) <= now {
             return Verdict::Unknown;
@@ -138,13 +139,14 @@ impl DatedOutcome {
 }
 
 impl PeerEntry {
-    /// What this says at `now` of a candidate without security.
+    /// Returns the verdict at `now` about a candidate without security.
     pub fn verdict(&self, now: Duration, config: &Config) -> Verdict {
         self.with_round_trip(of(self.reach.as_ref(), now, config))
     }
 
-    /// What this says at `now` of a candidate with security, of whose set-up so much is known. It
-    /// has to be reached and to be accepted: what keeps it from either keeps it from working.
+    /// Returns the verdict at `now` about a candidate with security, given what is known about its
+    /// set-up. The peer must be reachable and accept the set-up: a failure of either makes the
+    /// candidate fail.
     pub fn verdict_secured(
         &self,
         secured: Option<&Secured>,
@@ -187,22 +189,22 @@ fn of(seen: Option<&DatedOutcome>, now: Duration, config: &Config) -> Verdict {
     seen.map_or(Verdict::Unknown, |seen| seen.verdict(now, config))
 }
 
-/// Handshake round trips of one candidate.
+/// The round-trip times of one candidate's handshakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundTrip {
     /// Smoothed with a gain of 1/8 (RFC 6298 §2).
     pub smoothed: Duration,
-    /// The least ever seen.
+    /// The minimum.
     pub min: Duration,
 }
 
 impl RoundTrip {
-    /// The estimate after one sample.
+    /// Returns the estimate after one sample.
     pub const fn first(sample: Duration) -> Self {
         Self { smoothed: sample, min: sample }
     }
 
-    /// The estimate after one more sample.
+    /// Returns the estimate after one more sample.
     #[must_use]
     pub fn and(self, sample: Duration) -> Self {
         Self {
@@ -212,22 +214,22 @@ impl RoundTrip {
     }
 }
 
-/// What is known of one transport, family and port on one network.
+/// What is known about one transport, family and port on one network.
 ///
-/// Silence is counted by host, since one host without the service must not speak for the network,
-/// and only until somebody is heard: any answer empties the list.
+/// Silence is counted by host, since a single host without the service must not speak for the
+/// network, and only until a host is heard: any answer empties the list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathEntry {
     /// When the row last changed.
     pub at: Duration,
     /// When a peer was last heard over this path.
     pub heard_at: Option<Duration>,
-    /// The hosts that have been silent since, oldest first, at most [`PathEntry::MAX_SILENT`].
+    /// The hosts that have been silent since then, oldest first, at most [`PathEntry::MAX_SILENT`].
     pub silent: Vec<SilentHost>,
-    /// The last handshakes over it.
+    /// The most recent handshakes over the path.
     #[serde(default)]
     pub handshakes: Handshakes,
-    /// How far the hosts are that were heard over it.
+    /// The distances to the hosts heard over the path.
     #[serde(default)]
     pub distances: Distances,
 }
@@ -235,17 +237,18 @@ pub struct PathEntry {
 /// A host that did not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SilentHost {
-    /// A hash of the host's name, to tell hosts apart.
+    /// A hash of the host's name.
     pub host: u64,
     /// When it was silent.
     pub at: Duration,
 }
 
 impl PathEntry {
-    /// Silent hosts kept in one row.
+    /// The maximum number of silent hosts per row.
     pub const MAX_SILENT: usize = 16;
 
-    /// What the last handshakes lost, as long as the last of them speaks for the path.
+    /// Returns the loss of the most recent handshakes, as long as the last one of them is still
+    /// valid.
     pub fn loss(&self, now: Duration, config: &Config) -> Loss {
         let speaks =
             |at: Duration| is_credible(at, now) && now < at.saturating_add(config.good_for);
@@ -255,8 +258,8 @@ impl PathEntry {
         }
     }
 
-    /// How many distinct hosts have been silent lately, if that means that the network swallows
-    /// this path.
+    /// Returns how many distinct hosts have been silent recently, if that suggests that the network
+    /// drops the packets of this path.
     pub fn swallowed(&self, now: Duration, config: &Config) -> Option<usize> {
         let is_recent =
             |at: Duration, span: Duration| is_credible(at, now) && now < at.saturating_add(span);

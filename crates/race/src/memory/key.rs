@@ -1,4 +1,4 @@
-//! What a row is about, and its stable name in a store.
+//! The key of a row, with a stable text form.
 
 use alloc::string::{String, ToString};
 use core::{
@@ -13,9 +13,9 @@ use crate::candidate::{Candidate, Family, Security, Transport};
 use crate::evidence::NetworkId;
 use crate::target::Host;
 
-/// Names one row.
+/// The key of a row.
 ///
-/// Its text form (`Display` and `FromStr`) is stable and made of parts divided by `/`:
+/// Its text form (`Display` and `FromStr`) is stable and consists of parts separated by `/`:
 ///
 /// ```text
 /// NETWORK/peer/HOST/TRANSPORT/SECURITY/ADDRESS:PORT
@@ -23,37 +23,37 @@ use crate::target::Host;
 /// NETWORK/name
 /// ```
 ///
-/// so all rows that one race needs start with [`Key::peer_prefix`] or [`Key::path_prefix`].
+/// so that all rows needed by one race start with [`Key::peer_prefix`] or [`Key::path_prefix`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Key {
     /// The network that the evidence belongs to.
     pub network: NetworkId,
-    /// What the row is about.
+    /// The subject of the row.
     pub subject: Subject,
 }
 
-/// What a row is about.
+/// The subject of a row.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Subject {
     /// One address of one host.
     Peer {
-        /// The host as the caller named it.
+        /// The host as named by the caller.
         host: Host,
-        /// The transport tried.
+        /// The transport.
         transport: Transport,
-        /// The security demanded.
+        /// The security layer.
         security: Security,
-        /// The address tried, without a flow label.
+        /// The address, without a flow label.
         address: SocketAddr,
     },
     /// Any host.
     Path {
-        /// The transport tried.
+        /// The transport.
         transport: Transport,
         /// The address family.
         family: Family,
-        /// The peer's port; 0 where no firewall looks at it.
+        /// The peer's port; 0 for transports where firewalls do not look at it.
         port: u16,
     },
     /// The network itself.
@@ -61,7 +61,7 @@ pub enum Subject {
 }
 
 impl Key {
-    /// The row about this candidate as an address of this host.
+    /// Returns the key of this candidate as an address of this host.
     pub fn peer(network: &NetworkId, host: &Host, candidate: &Candidate) -> Self {
         let subject = Subject::Peer {
             host: host.clone(),
@@ -72,7 +72,7 @@ impl Key {
         Self { network: network.clone(), subject }
     }
 
-    /// The row about this candidate's way through the network.
+    /// Returns the key of this candidate's path through the network.
     pub fn path(network: &NetworkId, candidate: &Candidate) -> Self {
         let subject = Subject::Path {
             transport: candidate.transport,
@@ -82,12 +82,12 @@ impl Key {
         Self { network: network.clone(), subject }
     }
 
-    /// The row with the name of this network.
+    /// Returns the key of the name of this network.
     pub fn network(network: &NetworkId) -> Self {
         Self { network: network.clone(), subject: Subject::Network }
     }
 
-    /// The host that the row is about, unless it is about the network.
+    /// Returns the host, unless the row is about the network.
     pub fn host(&self) -> Option<&Host> {
         match &self.subject {
             Subject::Peer { host, .. } => Some(host),
@@ -95,7 +95,7 @@ impl Key {
         }
     }
 
-    /// What the text form of every row about this host on this network starts with.
+    /// Returns the common prefix of the text form of all rows about this host on this network.
     pub fn peer_prefix(network: &NetworkId, host: &Host) -> String {
         let mut text = String::new();
         push_escaped(&mut text, &network.0);
@@ -105,7 +105,7 @@ impl Key {
         text
     }
 
-    /// What the text form of every row about this network itself starts with.
+    /// Returns the common prefix of the text form of all rows about this network itself.
     pub fn path_prefix(network: &NetworkId) -> String {
         let mut text = String::new();
         push_escaped(&mut text, &network.0);
@@ -151,7 +151,7 @@ impl fmt::Display for Key {
     }
 }
 
-/// The text is not the text form of a [`Key`].
+/// The text is not a valid [`Key`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MalformedKey;
 

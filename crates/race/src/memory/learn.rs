@@ -1,4 +1,4 @@
-//! From one piece of evidence to the rows it changes.
+//! Applies evidence to the rows.
 
 use super::entry::is_credible;
 use super::{
@@ -11,13 +11,13 @@ use crate::target::Host;
 use alloc::{vec, vec::Vec};
 use core::time::Duration;
 
-/// The rows that `evidence`, seen under this trust, changes, as they stand afterwards; at most two.
-/// `existing` gives a row as it stands now.
+/// Returns the new state of the rows that `evidence`, observed under this trust, changes; at most
+/// two. `existing` returns the current state of a row.
 ///
-/// Below the security level a success says that the peer answers, never that it works: a captive
-/// portal answers every SYN. A failure during a back-off that already runs adds nothing, or ten
-/// races at once would make one outage look like ten; but where the first was in doubt, one that is
-/// not in doubt confirms it.
+/// Below the security level, a success says only that the peer answers, not that it works: a
+/// captive portal answers every SYN. A failure during a running back-off adds nothing, since
+/// otherwise ten concurrent races would make one outage look like ten; but if the first failure was
+/// in doubt, one that is not in doubt confirms it.
 pub fn learn_rows(
     existing: &mut dyn FnMut(&Key) -> Option<Entry>,
     evidence: &Evidence,
@@ -217,8 +217,8 @@ fn path_after(old: Option<PathEntry>, evidence: &Evidence, sent_again: Option<bo
 /// How long the name of a network counts as fresh.
 const NAME_FRESH_FOR: Duration = Duration::from_hours(24);
 
-/// The row that says what people call this network, if it has to be written. `existing` is the row as
-/// it stands now.
+/// Returns the row with the name of this network, if it has to be written. `existing` is its
+/// current state.
 pub fn name_row(
     existing: Option<&Entry>,
     network: &NetworkId,
@@ -239,7 +239,8 @@ pub fn name_row(
     }
 }
 
-/// What is left of a row once `host` is forgotten; `None` if the row is to be deleted.
+/// Returns what remains of a row after `host` has been forgotten; `None` if the row is to be
+/// deleted.
 pub fn forget_row(key: &Key, entry: Entry, host: &Host) -> Option<Entry> {
     if key.host() == Some(host) {
         return None;

@@ -1,17 +1,17 @@
-//! What a network loses: how many handshakes had to send packets again.
+//! The packet loss of a network: how many handshakes had to retransmit.
 //!
-//! A handshake that took as long as a retransmission takes has lost packets, be it of its first flight
-//! or of a later one, and so has one with a
-//! peer that has just worked and is silent now. That shows with any peer, and it is the network that
-//! loses: so the last handshakes over each path are counted, whoever the
-//! peer was, and those of all paths of a network together say whether it loses. Where it does, a more
-//! wanted transport is waited for longer, what is silent is tried again soon
-//! ([`Policy::lossy_head_start`](crate::policy::Policy::lossy_head_start)), and one silence that was cut
-//! short is not held against anybody.
+//! A handshake that took as long as a retransmission timeout has lost a packet, be it of its first
+//! flight or of a later one; so has one with a peer that worked a moment ago and is silent now.
+//! This shows with any peer, and it is a property of the network: so the most recent handshakes
+//! over each path are counted regardless of the peer, and those of all paths of a network together
+//! tell whether it loses packets. On a lossy network, a more preferred transport gets a longer head
+//! start, silent candidates are retried soon
+//! ([`Policy::lossy_head_start`](crate::policy::Policy::lossy_head_start)), and a single silence
+//! that was cut short is not held against a candidate.
 
 use serde::{Deserialize, Serialize};
 
-/// The last handshakes over one path, and which of them had to send packets again.
+/// The most recent handshakes over one path, and which of them had to retransmit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handshakes {
     /// One bit for each that had to, the latest one in the lowest.
@@ -21,11 +21,11 @@ pub struct Handshakes {
 }
 
 impl Handshakes {
-    /// Handshakes kept of one path: with half as many, a network that loses one packet in ten would
-    /// go unnoticed as often as not.
+    /// The maximum number of handshakes per path: with half as many, a network with a loss rate of
+    /// 10 % would go unnoticed half of the time.
     pub const MOST: u8 = 32;
 
-    /// These, and one more, if it could be told whether it sent packets again.
+    /// Returns these handshakes and one more, if it is known whether that one had to retransmit.
     #[must_use]
     pub fn and(self, sent_again: Option<bool>) -> Self {
         match sent_again {
@@ -37,18 +37,18 @@ impl Handshakes {
         }
     }
 
-    /// How many had to send packets again, of how many.
+    /// Returns how many had to retransmit, out of how many.
     pub fn loss(self) -> Loss {
         Loss { sent_again: self.again.count_ones(), handshakes: u32::from(self.known) }
     }
 }
 
-/// How many handshakes had to send packets again, of how many.
+/// How many handshakes had to retransmit, out of how many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loss {
-    /// Those that had to.
+    /// The number of handshakes that had to retransmit.
     pub sent_again: u32,
-    /// All that are known.
+    /// The number of known handshakes.
     pub handshakes: u32,
 }
 
@@ -61,7 +61,7 @@ impl Loss {
     /// lesser transport beside the one that lost packets above all, does not outweigh them.
     const ONE_IN: u32 = 20;
 
-    /// Both together.
+    /// Returns the sum of both.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self {
@@ -70,7 +70,7 @@ impl Loss {
         }
     }
 
-    /// Whether a network with these handshakes is one that loses packets.
+    /// Returns whether these handshakes indicate a lossy network.
     pub const fn is_lossy(self) -> bool {
         self.sent_again >= Self::LEAST
             && self.sent_again.saturating_mul(Self::ONE_IN) >= self.handshakes

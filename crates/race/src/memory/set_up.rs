@@ -1,4 +1,4 @@
-//! What came of security: for each set-up by itself.
+//! The outcomes of the security layer, by set-up.
 
 use alloc::{vec, vec::Vec};
 use core::time::Duration;
@@ -13,18 +13,18 @@ use crate::candidate::{Alpn, Candidate, Security};
 use crate::evidence::Level;
 use crate::evidence::Trust;
 
-/// What an attempt offers and whom it trusts. A peer may turn one set-up down and accept another:
-/// a protocol that was not offered, a root that was not given.
+/// What an attempt offers and trusts. A peer may reject one set-up and accept another, for instance
+/// because of a protocol that was not offered or a root that was not trusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetUp {
-    /// The application protocols offered, best first.
+    /// The application protocols offered, most preferred first.
     pub alpn: Vec<Alpn>,
-    /// Whom the attempt trusts.
+    /// The trust of the attempt.
     pub trust: Trust,
 }
 
 impl SetUp {
-    /// The set-up of this candidate; `None` without security, which offers and trusts nothing.
+    /// Returns the set-up of this candidate; `None` without security.
     pub fn of(candidate: &Candidate, trust: &Trust) -> Option<Self> {
         let is_secured = candidate.security != Security::None;
         is_secured.then(|| Self { alpn: candidate.alpn.clone(), trust: trust.clone() })
@@ -36,27 +36,27 @@ impl SetUp {
     }
 }
 
-/// What came of security with one set-up.
+/// The outcome of the security layer with one set-up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Secured {
     /// What was offered and trusted.
     pub set_up: SetUp,
-    /// How the last attempt ended that came so far.
+    /// The outcome of the last attempt that came this far.
     pub seen: DatedOutcome,
 }
 
 impl PeerEntry {
-    /// Set-ups kept in one row; the oldest go first. Programs that share a memory file rarely have
-    /// more for one host.
+    /// The maximum number of set-ups per row; the oldest are deleted first. Programs that share a
+    /// memory file rarely have more for one host.
     pub const MAX_SET_UPS: usize = 8;
 
-    /// What is known of security with the set-up of this candidate.
+    /// Returns what is known about the security layer with the set-up of this candidate.
     pub fn secured(&self, candidate: &Candidate, trust: &Trust) -> Option<&Secured> {
         self.secured.iter().find(|secured| secured.set_up.is_of(candidate, trust))
     }
 
-    /// What this says at `now` for each set-up that is known of; where none is, what it says of
-    /// candidates with this security at all.
+    /// Returns the verdict at `now` for each known set-up; if there is none, the verdict about
+    /// candidates with this security layer in general.
     pub fn verdicts(
         &self,
         security: Security,

@@ -1,4 +1,4 @@
-//! The whole memory as a value, with caps and expiry.
+//! The whole memory as a value, with limits and expiry.
 
 use alloc::{collections::BTreeMap, vec::Vec};
 use core::time::Duration;
@@ -9,16 +9,16 @@ use super::{Config, Entry, Key, Subject, View, forget_row, learn_rows, name_row}
 use crate::evidence::{Evidence, NetworkId, Trust};
 use crate::target::Host;
 
-/// One row with its key: the unit that stores keep and people read.
+/// One row with its key: the unit of storage and display.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// What the row is about.
+    /// The subject of the row.
     pub key: Key,
-    /// What is known.
+    /// What is known about it.
     pub entry: Entry,
 }
 
-/// Everything that was learnt, on every network.
+/// Everything learnt, on every network.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     config: Config,
@@ -26,17 +26,17 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// An empty memory.
+    /// Creates an empty memory.
     pub fn new(config: Config) -> Self {
         Self { config, rows: BTreeMap::new() }
     }
 
-    /// The numbers it goes by.
+    /// Returns the configuration.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Takes one outcome in, seen under this trust.
+    /// Stores one outcome observed under this trust.
     pub fn learn(&mut self, evidence: &Evidence, trust: &Trust) {
         let existing = &mut |key: &Key| self.rows.get(key).cloned();
         let changed = learn_rows(existing, evidence, trust, &self.config);
@@ -45,7 +45,7 @@ impl Memory {
         }
     }
 
-    /// Takes in what people call a network.
+    /// Stores a readable name of a network.
     pub fn name_network(&mut self, network: &NetworkId, name: &str, now: Duration) {
         let existing = self.rows.get(&Key::network(network));
         if let Some((key, entry)) = name_row(existing, network, name, now) {
@@ -53,7 +53,7 @@ impl Memory {
         }
     }
 
-    /// Puts a row in as it is, for instance one read from a file, within the caps.
+    /// Inserts a row unchanged, for instance one read from a file, within the limits.
     pub fn insert(&mut self, key: Key, entry: Entry) {
         if !self.rows.contains_key(&key) {
             if let Some(host) = key.host().cloned() {
@@ -64,30 +64,30 @@ impl Memory {
         self.rows.insert(key, entry);
     }
 
-    /// What a race with this host on this network needs to know that trusts like this.
+    /// Returns what a race with this host on this network, under this trust, needs to know.
     pub fn view(&self, network: &NetworkId, host: &Host, trust: &Trust, now: Duration) -> View {
         let rows = self.rows_of_host(network, host).chain(self.paths_of(network));
         let rows = rows.map(|(key, entry)| (key.clone(), entry.clone()));
         View::from_rows(rows, trust, now, &self.config)
     }
 
-    /// Every row, in the order of keys.
+    /// Returns every row, ordered by key.
     pub fn records(&self) -> impl Iterator<Item = Record> + '_ {
         self.rows.iter().map(|(key, entry)| Record { key: key.clone(), entry: entry.clone() })
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether nothing is remembered.
+    /// Returns whether the memory is empty.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Forgets this host on every network, and that it ever was silent. Gives the number of rows
-    /// deleted.
+    /// Deletes what is known about this host on every network, including that it was silent.
+    /// Returns the number of rows deleted.
     pub fn forget(&mut self, host: &Host) -> usize {
         let before = self.rows.len();
         let rows = core::mem::take(&mut self.rows);
@@ -98,12 +98,12 @@ impl Memory {
         before - self.rows.len()
     }
 
-    /// Forgets everything.
+    /// Deletes everything.
     pub fn clear(&mut self) {
         self.rows.clear();
     }
 
-    /// Deletes what has nothing more to say at `now`.
+    /// Deletes the rows that have expired at `now`.
     pub fn expire(&mut self, now: Duration) {
         self.rows.retain(|_, entry| !entry.is_expired(now, &self.config));
     }

@@ -13,35 +13,36 @@ use super::{
 use crate::candidate::{Candidate, Family, Security, Transport};
 use crate::evidence::{Cause, Trust};
 
-/// What the memory says of a candidate.
+/// The memory's verdict about a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It worked lately: go straight there.
+    /// It worked recently: try it first.
     Good {
-        /// The smoothed round trip of earlier handshakes, if one was measured.
+        /// The smoothed round-trip time of earlier handshakes, if one was measured.
         rtt: Option<Duration>,
     },
-    /// It failed lately: only when nothing else is left.
+    /// It failed recently: try it only if nothing else is left.
     Bad {
         /// How it failed.
         cause: Cause,
         /// When the back-off ends.
         until: Duration,
     },
-    /// It failed, and the back-off is over: try it again beside a working connection, or when
-    /// nothing else is left.
+    /// It failed and the back-off is over: try it again beside a working connection, or if nothing
+    /// else is left.
     RetestDue {
         /// How it failed.
         cause: Cause,
-        /// When the back-off ended. What has been due for longest has its turn first, so that none
-        /// waits for ever behind others that fail again and again.
+        /// When the back-off ended. The candidate that has been due for longest is tried first, so
+        /// that none waits forever behind others that keep failing.
         since: Duration,
     },
-    /// Nothing is known of this peer, but on this network other peers were silent this way: try
-    /// it when nothing else is left, and one race in `probe_one_in` beside a working connection.
+    /// Nothing is known about this peer, but other peers on this network were silent over this
+    /// path: try it if nothing else is left, and in one of `probe_one_in` races beside a working
+    /// connection.
     NetworkBad {
-        /// How many hosts were silent.
+        /// The number of silent hosts.
         silent_hosts: usize,
         /// From [`Config::probe_one_in`].
         probe_one_in: u32,
@@ -60,7 +61,7 @@ impl Verdict {
     }
 }
 
-/// The part of the memory that one race needs.
+/// The part of the memory needed by one race.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Rows", into = "Rows")]
 pub struct View {
@@ -71,14 +72,14 @@ pub struct View {
 }
 
 impl View {
-    /// A view without any evidence.
+    /// Creates a view without evidence.
     pub fn empty() -> Self {
         Self::default()
     }
 
-    /// The view that these rows make. They should be those of one host and of one network (see
-    /// [`Key::peer_prefix`] and [`Key::path_prefix`]); what has expired is left out, and so is
-    /// what exceeds [`Config::max_rows`] and what concerns who trusts otherwise.
+    /// Creates a view from rows, which should be those of one host and of one network (see
+    /// [`Key::peer_prefix`] and [`Key::path_prefix`]). Rows that have expired, exceed
+    /// [`Config::max_rows`] or belong to another trust are skipped.
     pub fn from_rows(
         rows: impl IntoIterator<Item = (Key, Entry)>,
         trust: &Trust,
@@ -104,7 +105,7 @@ impl View {
         view
     }
 
-    /// What is known of this candidate at `now`.
+    /// Returns the verdict about this candidate at `now`.
     pub fn verdict(&self, candidate: &Candidate, now: Duration) -> Verdict {
         let Some(entry) = self.peer(candidate) else {
             return self.network_verdict(candidate, now);
@@ -130,31 +131,31 @@ impl View {
         }
     }
 
-    /// Whom those trust that this is for.
+    /// Returns the trust that the view is for.
     pub fn trust(&self) -> &Trust {
         &self.trust
     }
 
-    /// The round trips of earlier handshakes with this candidate. They outlive the verdict: a
-    /// distance changes more slowly than a firewall.
+    /// Returns the round-trip times of earlier handshakes with this candidate. They outlive the
+    /// verdict, because distances change more slowly than firewalls.
     pub fn round_trip(&self, candidate: &Candidate, now: Duration) -> Option<RoundTrip> {
         self.peer(candidate).filter(|entry| is_credible(entry.at, now))?.round_trip
     }
 
-    /// What this network loses, if it is one that does.
+    /// Returns the loss of this network, if it is lossy.
     pub fn loss(&self, now: Duration) -> Option<Loss> {
         let of_paths = self.paths.values().map(|path| path.loss(now, &self.config));
         Some(of_paths.fold(Loss::default(), Loss::and)).filter(|loss| loss.is_lossy())
     }
 
-    /// The longest of the round trips to the hosts of this network that were heard last, whoever
-    /// they are, if there were enough of them.
+    /// Returns the longest of the latest round-trip times to hosts on this network, whichever they
+    /// are, if there are enough of them.
     pub fn longest_round_trip(&self, now: Duration) -> Option<Duration> {
         let credible = self.paths.values().filter(|path| is_credible(path.at, now));
         Distances::longest(credible.map(|path| &path.distances))
     }
 
-    /// Whether the view holds no evidence at all.
+    /// Returns whether the view has no evidence.
     pub fn is_empty(&self) -> bool {
         self.peers.is_empty() && self.paths.is_empty()
     }

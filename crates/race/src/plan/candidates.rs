@@ -1,4 +1,4 @@
-//! What can be tried at all: addresses × transports, as far as records and routes allow.
+//! The candidates that can be tried: addresses × transports, as far as records and routes allow.
 
 use alloc::{vec, vec::Vec};
 use core::net::{IpAddr, SocketAddr, SocketAddrV6};

@@ -1,9 +1,9 @@
-//! Destination Address Selection (RFC 6724 §6), as a key to sort by.
+//! Destination Address Selection (RFC 6724 §6), as a sort key.
 //!
-//! Rules 4 (home addresses) and 7 (native transport) say nothing here: no source is a Mobile IPv6
-//! home address, and encapsulation is not known. Each rule gives a number, less being better, and
-//! the first number that differs decides, so the order is total. Rule 9 compares within a family
-//! only; that holds because rule 6 has told the families apart before.
+//! Rules 4 (home addresses) and 7 (native transport) do not apply: no source is a Mobile IPv6 home
+//! address, and encapsulation is not known. Each rule gives a number, smaller being better, and the
+//! first difference decides, so the order is total. Rule 9 compares within a family only, which
+//! holds because rule 6 has already separated the families.
 
 use core::{net::IpAddr, time::Duration};
 

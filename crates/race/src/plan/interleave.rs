@@ -1,4 +1,4 @@
-//! Families take turns (HEv3 §5.3).
+//! Alternates between the families (HEv3 §5.3).
 
 use alloc::vec::Vec;
 

@@ -1,9 +1,9 @@
-//! What the memory makes of the order.
+//! The effect of the memory on the order.
 //!
-//! What is known to work goes first among services of the same priority, and what failed goes
-//! behind everything; so the next connection goes straight to what works, and still nothing is out
-//! of reach for ever. A way that is more wanted than what works, and was never tried, is tried
-//! beside the working connection: otherwise each success would make the second best last longer.
+//! Candidates known to work go first among services of the same priority, and those that failed go
+//! last; so the next connection goes straight to what works, and still nothing is out of reach
+//! forever. A candidate that is preferred to what works, but was never tried, is tried beside the
+//! working connection: otherwise each success would make the second best last longer.
 
 use alloc::vec::Vec;
 use core::time::Duration;

@@ -1,4 +1,4 @@
-//! When what nobody answers is tried once more, and what a network that loses packets changes.
+//! When an unanswered candidate is tried again, and the effect of a lossy network.
 
 use core::time::Duration;
 

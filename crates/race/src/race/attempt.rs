@@ -1,4 +1,4 @@
-//! One attempt: what is known of it, and where it stands.
+//! The state of one attempt.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -30,97 +30,97 @@ const RETRANSMISSION: Duration = Duration::from_millis(190);
 pub struct Attempt {
     /// Its number.
     pub id: AttemptId,
-    /// What was tried.
+    /// The candidate.
     pub candidate: Candidate,
-    /// The first attempt at the same candidate, if this is a second try beside it.
+    /// The first attempt at the same candidate, if this is a second try.
     pub again_of: Option<AttemptId>,
-    /// How often its candidate had made room for others before.
+    /// How often its candidate has made room for others before.
     pub turn: u32,
-    /// When it started.
+    /// When it was started.
     pub started: Duration,
-    /// Why it had its place in the plan.
+    /// Why it was ranked where it was in the plan.
     pub reasons: Vec<Reason>,
-    /// Whether the memory gave it that place.
+    /// Whether the memory determined its rank.
     pub from_memory: bool,
-    /// Whether it started beside a connection that already worked.
+    /// Whether it was started beside a connection that already worked.
     pub background: bool,
-    /// The furthest level it came to.
+    /// The furthest level it reached.
     pub level: Level,
-    /// When it last made progress; its start if it made none.
+    /// When it last made progress; the time of its start if it made none.
     pub progress_at: Duration,
-    /// The round trip that the memory expected, as the transport's first estimate.
+    /// The round-trip time that the memory expected, as the transport's initial estimate.
     pub initial_rtt: Option<Duration>,
-    /// The handshake's round trip, if one was measured.
+    /// The round-trip time of the handshake, if it was measured.
     pub rtt: Option<Duration>,
     /// When the peer was first heard.
     pub answered_at: Option<Duration>,
-    /// Whether it was told to go on after the peer's first answer, if it waits there.
+    /// Whether it was told to proceed after the peer's first answer, if it waits there.
     pub proceeded: bool,
-    /// Where it stands.
+    /// Its current state.
     pub state: AttemptState,
 }
 
-/// Where an attempt stands.
+/// The state of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AttemptState {
-    /// Not complete yet.
+    /// In progress.
     UnderWay(Purpose),
-    /// Complete, and waiting for the verdict.
+    /// Complete, waiting for the decision.
     Complete(Completion),
-    /// It won, and its connection was handed to the caller.
+    /// It won, and its connection was passed to the caller.
     Usable(Completion),
-    /// It completed after the win, and was handed over as the more wanted one.
+    /// It completed after the win, and was passed to the caller as the preferred one.
     Better(Completion),
     /// It failed.
     Failed {
-        /// When.
+        /// When it failed.
         at: Duration,
-        /// How.
+        /// How it failed.
         failure: Failure,
     },
     /// It was closed.
     Closed {
-        /// When.
+        /// When it was closed.
         at: Duration,
-        /// Why.
+        /// The reason.
         why: CloseReason,
-        /// When it had become complete, if it had.
+        /// When it had completed, if it had.
         completed: Option<Duration>,
     },
 }
 
-/// What an attempt under way is for.
+/// The purpose of an attempt in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// To win the race.
     Win,
-    /// To become `Better`: a less wanted transport has won. Closed as silent at this time, unless
-    /// it has been answered.
+    /// To become `Better` after a less preferred transport has won. Closed as silent at this time
+    /// unless it has been answered.
     Upgrade(Duration),
-    /// To learn whether what failed works again. Closed as silent at this time, unless it has
-    /// been answered.
+    /// To find out whether something that failed works again. Closed as silent at this time unless
+    /// it has been answered.
     Retest(Duration),
-    /// To learn whether it is silent: it stood before the winner and had not been answered, or not
-    /// by the application where the winner's had spoken. Closed at its first answer, or as silent at
-    /// this time.
+    /// To find out whether it is silent: it was planned before the winner but not answered, or not
+    /// by the application although the winner's had answered. Closed at its first answer, or as
+    /// silent at this time.
     Silence(Duration),
-    /// To end on its own, so that there is evidence; closed at this time.
+    /// To end on its own and so yield evidence; closed at this time.
     Evidence(Duration),
 }
 
-/// How an attempt became complete.
+/// How an attempt completed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// When.
+    /// When it completed.
     pub at: Duration,
-    /// The application protocol agreed on.
+    /// The negotiated application protocol.
     pub alpn: Option<Alpn>,
-    /// The kernel gave plain TCP where MPTCP was asked.
+    /// Whether the kernel fell back to plain TCP although MPTCP was requested.
     pub fell_back: bool,
 }
 
 impl Attempt {
-    /// The level at which a connection of this candidate is complete.
+    /// Returns the level at which a connection to this candidate is complete.
     pub fn complete_at(&self) -> Level {
         match self.candidate.security {
             Security::None => Level::Transport,
@@ -128,7 +128,7 @@ impl Attempt {
         }
     }
 
-    /// The transport spoken: plain TCP where MPTCP fell back.
+    /// Returns the transport in use: plain TCP if MPTCP fell back.
     pub fn transport(&self) -> Transport {
         match self.completion() {
             Some(Completion { fell_back: true, .. }) => {
@@ -138,7 +138,7 @@ impl Attempt {
         }
     }
 
-    /// How it became complete, if it did and still is.
+    /// Returns how it completed, if it did and is still open.
     pub fn completion(&self) -> Option<&Completion> {
         match &self.state {
             AttemptState::Complete(completion)
@@ -148,7 +148,7 @@ impl Attempt {
         }
     }
 
-    /// When it ended, one way or another; when it became complete, if it did.
+    /// Returns when it ended for whatever reason, or completed.
     pub fn ended(&self) -> Option<Duration> {
         match &self.state {
             AttemptState::UnderWay(_) => None,
@@ -160,9 +160,10 @@ impl Attempt {
         }
     }
 
-    /// Whether an end at `now` would leave no time for a lost first packet to be sent again and
-    /// for the answer. Without a remembered round trip it is sent again after a second (RFC 9002
-    /// §6.2.2, RFC 6298 §2.1), over QUIC with one after three of them (RFC 9002 §6.2.1).
+    /// Returns whether ending at `now` would leave no time for a lost first packet to be
+    /// retransmitted and answered. Without a known round-trip time it is retransmitted after a
+    /// second (RFC 9002 §6.2.2, RFC 6298 §2.1); over QUIC with a known one, after three times that
+    /// (RFC 9002 §6.2.1).
     pub fn is_cut_short(&self, now: Duration) -> bool {
         now.saturating_sub(self.started) < self.sent_again_after(ROUND_TRIPS_OF_SECOND_TRY)
     }
@@ -244,7 +245,7 @@ impl Attempt {
         matches!(self.state, AttemptState::Closed { why: CloseReason::MadeRoom, .. })
     }
 
-    /// Why it failed, if it did.
+    /// Returns why it failed, if it did.
     pub fn failure(&self) -> Option<&Failure> {
         match &self.state {
             AttemptState::Failed { failure, .. } => Some(failure),

@@ -1,4 +1,4 @@
-//! What runs beside a connection that already works.
+//! Attempts that run beside a connection that already works.
 
 use core::time::Duration;
 
@@ -8,8 +8,7 @@ use crate::candidate::Transport;
 use crate::memory::Verdict;
 use crate::policy::ATTEMPT_DELAY_FLOOR;
 
-/// The most attempts that one race starts in the background. What is left over has its turn in
-/// the next race.
+/// The maximum number of background attempts per race. The rest is left to the next race.
 pub const MAX_BACKGROUND: usize = 4;
 
 impl Race {
@@ -24,8 +23,8 @@ impl Race {
         self.start(entry, Purpose::Retest(until));
     }
 
-    /// When the next attempt beside the winner is due; `None` if none is. A driver that is about to
-    /// end learns more if it waits for it.
+    /// Returns when the next background attempt is due; `None` if there is none. A driver that is
+    /// about to end learns more if it waits for it.
     pub fn next_background_start(&self) -> Option<Duration> {
         let (due, _) = self.next_in_background()?;
         (due < self.deadline()).then_some(due)

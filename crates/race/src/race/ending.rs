@@ -1,4 +1,4 @@
-//! How a race ends: deadline, budgets, the caller, the network, or nothing left to do.
+//! How a race ends: deadline, budgets, caller, network, or because nothing is left to do.
 
 use alloc::{sync::Arc, vec::Vec};
 use core::time::Duration;

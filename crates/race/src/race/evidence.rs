@@ -1,4 +1,4 @@
-//! What is heard of attempts, and what there is to remember.
+//! Processes the progress of attempts and produces evidence.
 
 use alloc::string::String;
 use core::time::Duration;

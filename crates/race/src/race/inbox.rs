@@ -1,4 +1,4 @@
-//! Facts that came in together, brought into one order.
+//! Brings facts that arrived together into a fixed order.
 
 use alloc::vec::Vec;
 

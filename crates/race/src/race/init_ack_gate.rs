@@ -1,7 +1,7 @@
 //! Attempts that wait at the peer's first answer.
 //!
-//! Until its COOKIE ECHO an association costs the peer nothing (RFC 9260 §5.1). So an attempt over
-//! SCTP stops at the INIT ACK, and goes on only while something can come of it.
+//! Until the COOKIE ECHO, an association costs the peer nothing (RFC 9260 §5.1). So an SCTP attempt
+//! stops at the INIT ACK, and proceeds only while it can still be useful.
 
 use core::time::Duration;
 

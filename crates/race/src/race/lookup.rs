@@ -1,4 +1,4 @@
-//! The race's hold on DNS: the resolution, and the plan it leads to.
+//! The race's use of DNS: the resolution, and the plan that results from it.
 
 use alloc::{sync::Arc, vec::Vec};
 use core::time::Duration;

@@ -1,9 +1,9 @@
-//! Which attempts to start, when, and which one won.
+//! Decides which attempts to start, when, and which one won.
 //!
-//! [`Race`] is a value-passing machine: [`Race::handle_input`] notes a fact,
-//! [`Race::poll_output`] draws the conclusions. Conclusions are drawn from the stored facts as a
-//! whole, never from the order in which facts of one instant came in. Which ones there are, and when
-//! each of them is due, stands in one table (`rules`).
+//! [`Race`] is a state machine without I/O: [`Race::handle_input`] stores a fact,
+//! [`Race::poll_output`] derives the consequences. They are derived from all stored facts together,
+//! never from the order in which facts of the same instant arrived. One table (`rules`) lists the
+//! possible decisions and when each is due.
 //!
 //! # The race
 //!
@@ -31,59 +31,60 @@
 //!           └── deadline, cancelled, network changed, made room
 //! ```
 //!
-//! An attempt under way has a [`Purpose`]: to win; to give an upgrade after a lesser one has won
-//! (the *late switch*); to be re-tested beside a working connection; to show whether it is silent,
-//! because it stood before the winner and was not answered; or to end on its own so that there is
-//! evidence ([`Losers::Finish`](crate::policy::Losers)).
+//! An attempt in progress has a [`Purpose`]: to win; to provide an upgrade after a less preferred
+//! one has won (the *late switch*); to be re-tested beside a working connection; to find out
+//! whether it is silent, because it was planned before the winner but not answered; or to end on
+//! its own and so yield evidence ([`Losers::Finish`](crate::policy::Losers)).
 //!
-//! An attempt over SCTP stops at the INIT ACK, while the peer holds nothing for it, and goes on when
-//! the race says so (`hold`): a loser then leaves nothing behind at the peer.
+//! An SCTP attempt stops at the INIT ACK, while the peer keeps no state for it, and proceeds when
+//! the race says so (`init_ack_gate`): a loser then leaves nothing behind at the peer.
 //!
 //! # When the next attempt starts
 //!
-//! The delay stands in the plan. It counts from the last start, is extended while an attempt makes
-//! progress, and falls away once the last attempt has failed or nothing is under way. Two starts
-//! are never closer than [`ATTEMPT_DELAY_FLOOR`](crate::policy::ATTEMPT_DELAY_FLOOR), unless the
-//! policy asks for a simultaneous race.
+//! The delay is part of the plan. It counts from the last start, is extended while an attempt makes
+//! progress, and no longer applies once the last attempt has failed or nothing is in progress. Two
+//! starts are never closer than [`ATTEMPT_DELAY_FLOOR`](crate::policy::ATTEMPT_DELAY_FLOOR), unless
+//! the policy asks for a simultaneous race.
 //!
-//! While the limits of the race or of the process are reached, an attempt has to make room before
-//! another starts (`turns`): the one that nobody has answered for longest, or that has stalled. It
-//! is no failure, and its candidate has another turn later. Once as many candidates have been tried
-//! as may be in flight, [`Policy::attempt_delay_min`] lies between two starts: where so many are
-//! silent, what works is to be found soon.
+//! While the limits of the race or of the process are reached, an attempt must make room before
+//! another starts (`turns`): the one that has been unanswered for longest, or that has stalled.
+//! This does not count as a failure, and its candidate gets another turn later. Once as many
+//! candidates have been tried as may be in flight, starts are at least
+//! [`Policy::attempt_delay_min`] apart: when so many are silent, one that works should be found
+//! soon.
 //!
-//! # What nobody answers
+//! # Unanswered candidates
 //!
-//! Loss can swallow a first packet or its answer, and transports take a second to try again where
-//! they know no round trip. So a candidate that is silent is tried again beside the first attempt
-//! ([`Policy::second_tries`]), by a new attempt each time, at growing distances, until there is a
+//! A first packet or its answer may be lost, and without a known round-trip time transports take a
+//! second to retransmit. So a silent candidate is tried again beside the first attempt
+//! ([`Policy::second_tries`]), by a new attempt each time, at growing intervals, until there is a
 //! winner. The first to complete wins, the others at the same candidate are closed, and their
-//! silence teaches nothing.
+//! silence yields no evidence.
 //!
 //! # After the win
 //!
-//! DNS is read for [`Policy::dns_after_win`], so that a late HTTPS record still leads to an
-//! upgrade. What the plan marked for a re-test starts in the background, and with the late switch
-//! so does what is wanted more than the winner and was not yet tried. At most [`MAX_BACKGROUND`]
-//! such attempts run in one race. An attempt for an upgrade or a re-test that stays without an
-//! answer for [`Policy::late_switch_for`] is closed and remembered as silent; once it has been
-//! answered it has until the deadline. With the late switch, what stood before the winner and was
-//! not answered goes on as long, be it wanted more or not: it is closed at its first answer, and
-//! remembered if there is none. Otherwise an address that goes nowhere would delay every race
-//! whose memory of the winner has faded.
+//! DNS answers are read for [`Policy::dns_after_win`], so that a late HTTPS record can still lead
+//! to an upgrade. Candidates that the plan marked for a re-test are started in the background, and
+//! with the late switch also those that are preferred to the winner and were not tried yet; at most
+//! [`MAX_BACKGROUND`] per race. An attempt for an upgrade or a re-test that remains unanswered for
+//! [`Policy::late_switch_for`] is closed and remembered as silent; once answered, it has until the
+//! deadline. With the late switch, attempts that were planned before the winner and are unanswered
+//! continue for as long, whether preferred or not: they are closed at their first answer, and
+//! remembered as silent if there is none. Otherwise a dead address would delay every race once the
+//! memory of the winner has expired.
 //!
 //! # A host that refuses
 //!
-//! When everything else has come to its end, an attempt that nobody has answered, at an address
-//! that refused another transport, is given [`Policy::refused_host_patience`] and then fails as
-//! silent: a server that is not there is told at once, and not at the deadline. Beside a certificate
-//! that was not accepted it is given less, for the same would come over every transport.
+//! When everything else has ended, an unanswered attempt at an address that refused another
+//! transport is given [`Policy::refused_host_patience`] and then fails as silent: that a service is
+//! missing is reported quickly, and not at the deadline. After a certificate that was not accepted
+//! it is given less, because the same certificate would be presented over every transport.
 //!
-//! # Everything to its end
+//! # Exhaustive races
 //!
-//! With [`Policy::exhaustive`] nobody wins before every candidate has ended or the deadline has
-//! come. Then the most wanted transport among those that completed is `Usable`; within one
-//! transport the quickest handshake counts.
+//! With [`Policy::exhaustive`] there is no winner before every candidate has ended or the deadline
+//! has expired. Then the most preferred transport among the completed attempts is `Usable`; within
+//! one transport, the fastest handshake.
 
 mod attempt;
 mod background;
@@ -121,19 +122,19 @@ use lookup::Lookup;
 use schedule::Standing;
 use turns::Slots;
 
-/// What a race is about. Together with the inputs it determines every output.
+/// The parameters of a race. Together with the inputs they determine every output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setup {
-    /// Whom to reach.
+    /// The target.
     pub target: Target,
-    /// What the caller wants; see [`Policy::validated`].
+    /// The caller's policy; see [`Policy::validated`].
     pub policy: Policy,
-    /// What is remembered of the target on this network.
+    /// What is remembered about the target on this network.
     pub view: View,
-    /// The network that the race runs on.
+    /// The network of the race.
     pub network: NetworkView,
-    /// Decides what is random: the order of records of equal priority, and whether this race
-    /// probes what the network is held to swallow.
+    /// Determines what is random: the order of records with equal priority, and whether this race
+    /// probes what the network is assumed to drop.
     pub seed: u64,
 }
 
@@ -185,7 +186,7 @@ pub struct Race {
 }
 
 impl Race {
-    /// A race that starts now.
+    /// Starts a race now.
     pub fn new(setup: impl Into<Arc<Setup>>, now: Duration) -> Self {
         let setup = setup.into();
         let lookup = Lookup::new(&setup, now);
@@ -209,14 +210,15 @@ impl Race {
         }
     }
 
-    /// Notes a fact. Conclusions are drawn by the next [`Race::poll_output`].
+    /// Stores an input. Its consequences are computed by the next [`Race::poll_output`].
     pub fn handle_input(&mut self, now: Duration, input: Input) {
         self.advance(now);
         self.inbox.push(input);
         self.settled = false;
     }
 
-    /// What to do next; call it until it gives [`Output::Timeout`], whose time always lies ahead.
+    /// Returns the next output. Call it until it returns [`Output::Timeout`], whose time is always
+    /// in the future.
     pub fn poll_output(&mut self, now: Duration) -> Output {
         self.advance(now);
         // What was decided is said before anything new is decided.
@@ -229,32 +231,32 @@ impl Race {
         }
     }
 
-    /// What the race was set up with; the network and the view are the present ones.
+    /// Returns the parameters of the race, with the current network and view.
     pub fn setup(&self) -> &Setup {
         &self.setup
     }
 
-    /// When the race started.
+    /// Returns when the race started.
     pub fn started_at(&self) -> Duration {
         self.started_at
     }
 
-    /// The plan as it stands, with the reasons of every entry.
+    /// Returns the current plan, with the reasons of every entry.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Every attempt, in the order of starting.
+    /// Returns every attempt, in the order of starting.
     pub fn attempts(&self) -> &[Attempt] {
         &self.attempts
     }
 
-    /// The attempt of this number.
+    /// Returns the attempt with this number.
     pub fn attempt(&self, id: AttemptId) -> Option<&Attempt> {
         self.attempts.get(usize::try_from(id.0).ok()?)
     }
 
-    /// Whether [`Output::Finished`] has been decided.
+    /// Returns whether [`Output::Finished`] has been decided.
     pub fn is_over(&self) -> bool {
         self.stage == Stage::Over
     }

@@ -1,4 +1,4 @@
-//! What becomes of attempts that nobody answers, at a host that refuses or that nobody can trust.
+//! Attempts that remain unanswered, at a host that refuses or cannot be trusted.
 
 use alloc::format;
 use core::time::Duration;

@@ -1,11 +1,11 @@
-//! What a race decides by itself, and when each of it is due: one table, read both to decide and to
-//! say how long there is nothing to decide.
+//! The decisions that a race makes by itself, and when each is due: one table, used both to decide
+//! and to compute the next timeout.
 //!
-//! A rule is due at a time that follows from what the race knows. What can be decided at once is
-//! due now, what only time brings about is due later, and what is not to be expected is not due.
-//! [`Race::decide`] applies the first rule of the table that is due, again and again, until none
-//! is; the least of the times that are left is when the race wants to be woken. So no decision can
-//! be due without a timer, however many others it followed from.
+//! A rule is due at a time that follows from the state of the race: now if the decision can be made
+//! at once, later if it depends only on time, and never if it cannot occur. [`Race::decide`]
+//! applies the first due rule of the table until none is due; the earliest of the remaining times
+//! is when the race must be polled again. So no decision can be due without a timer, however many
+//! others it followed from.
 
 use core::time::Duration;
 

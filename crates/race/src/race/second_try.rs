@@ -1,9 +1,9 @@
-//! Second tries: what nobody answers is tried once more, before its transport would do so itself.
+//! Second tries: unanswered candidates are tried again before their transport retransmits.
 //!
-//! A further attempt stands beside those before it, as long as none of them is heard of. The first
-//! one's packets may have been lost, or those of the answer; its transport will send again, but
-//! only after a second where it knows no round trip, and a server whose answer was lost waits as
-//! long. What comes up first counts, and none starts once there is a winner.
+//! A further attempt runs beside the previous ones as long as none of them is answered. The packets
+//! of the first, or those of the answer, may have been lost; its transport will retransmit, but
+//! without a known round-trip time only after a second, and a server whose answer was lost waits as
+//! long. The first attempt to complete counts, and none is started once there is a winner.
 
 use core::time::Duration;
 

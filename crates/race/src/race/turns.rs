@@ -1,18 +1,18 @@
 //! Turns: how many attempts may be in flight, and which one ends so that another can start.
 //!
-//! When no more may be in flight and candidates wait, the attempt whose turn has been over for
-//! longest makes room: a second try at once, another one after its turn. What nobody answers has a
-//! turn of [`DELAYS_OF_FIRST_TURN`], what was answered one that begins anew with each progress.
-//! What made room waits again, behind everything that was not tried at all, and its next turn is
-//! twice as long: so a silent address keeps no other from its turn, and a slow one has the time it
-//! needs as soon as nothing quicker is left.
+//! When no more may be in flight and candidates are waiting, the attempt whose turn has been over
+//! for longest makes room: a second try at once, any other attempt after its turn. An unanswered
+//! attempt has a turn of [`DELAYS_OF_FIRST_TURN`]; that of an answered one restarts with each
+//! progress. A candidate that made room waits again, behind everything that has not been tried yet,
+//! and its next turn is twice as long: so a silent address deprives no other of its turn, and a
+//! slow one gets the time it needs as soon as nothing quicker is left.
 //!
 //! An exhaustive race tries everything to its end. There each candidate has one turn, as long as
-//! the deadline allows and no longer than [`Policy::late_switch_for`], and then has failed.
+//! the deadline allows and at most [`Policy::late_switch_for`], and then has failed.
 //!
-//! The limit of the process is shared with other races, whose sockets are none of ours. A race that
-//! it keeps from starting ends an attempt of its own, and waits to be told that there is room: what
-//! it gave back may go to another race, so it gives back only what was silent for
+//! The limit of the process is shared with other races, whose sockets are not ours. A race that
+//! cannot start an attempt because of it ends one of its own, and waits until it is told that there
+//! is room. Since the slot may go to another race, it only ends an attempt that has been silent for
 //! [`Policy::late_switch_for`] and has little to lose.
 //!
 //! [`Policy::late_switch_for`]: crate::policy::Policy::late_switch_for

@@ -1,4 +1,4 @@
-//! Who wins, who is better, and what becomes of the others.
+//! Decides who wins, who is better, and what happens to the others.
 
 use core::time::Duration;
 

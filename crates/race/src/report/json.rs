@@ -1,9 +1,9 @@
-//! Races and plans as the JSON objects that `eyas --json` prints and the package for Python reads
+//! Races and plans as the JSON objects printed by `eyas --json` and read by the Python package
 //! (`docs/json.md`).
 //!
-//! A [`Report`] can be written and read again, with all that a race knows; these are what is
-//! promised to other programs. Names of fields are a promise: fields are added, never renamed. Times
-//! are milliseconds since the race began, with at most three decimals.
+//! A [`Report`] can be serialised and deserialised in full; these objects are the stable form for
+//! other programs. Fields may be added, but are never renamed. Times are milliseconds since the
+//! start of the race, with at most three decimals.
 
 use alloc::{
     string::{String, ToString},
@@ -21,15 +21,15 @@ use crate::plan::{Dropped, Entry, Plan, Reason};
 /// A race.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RaceJson {
-    /// What won, if anything did.
+    /// The winning connection, if any.
     pub winner: Option<WinnerJson>,
     /// Every attempt, in the order of starting.
     pub attempts: Vec<AttemptJson>,
-    /// Whether the memory led to the winner.
+    /// Whether the memory determined the winner.
     pub from_memory: bool,
     /// The transport that was ready later and took over.
     pub upgraded_to: Option<&'static str>,
-    /// What was asked of DNS.
+    /// The DNS queries.
     pub dns: Vec<DnsJson>,
 }
 
@@ -42,7 +42,7 @@ pub struct WinnerJson {
     pub security: &'static str,
     /// Address and port.
     pub address: String,
-    /// When it could carry the application.
+    /// When it was ready for the application.
     pub ready_ms: f64,
 }
 
@@ -57,42 +57,42 @@ pub struct AttemptJson {
     pub address: String,
     /// When it was started.
     pub started_ms: f64,
-    /// When it was ready, failed or was closed; `null` while it is under way.
+    /// When it was ready, failed or was closed; `null` while it is in progress.
     pub ended_ms: Option<f64>,
     /// How far it came.
     pub level: Level,
     /// `won`, `upgraded`, `lost`, `failed`, `closed` or `under-way`.
     pub outcome: &'static str,
-    /// Why it failed or was closed, in words; of the others, why they had their place.
+    /// Why it failed or was closed; otherwise why it was ranked where it was.
     pub reason: Option<String>,
 }
 
-/// One question to DNS.
+/// A DNS query.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DnsJson {
-    /// The name asked for.
+    /// The name.
     pub name: String,
     /// `HTTPS`, `AAAA` or `A`.
     #[serde(rename = "type")]
     pub record_type: &'static str,
-    /// When it was asked.
+    /// When it was sent.
     pub asked_ms: f64,
     /// When it was answered.
     pub answered_ms: Option<f64>,
-    /// How many records came.
+    /// The number of records received.
     pub records: usize,
-    /// Why none came.
+    /// Why there are no records.
     pub failure: Option<&'static str>,
 }
 
-/// What would be tried.
+/// A plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PlanJson {
-    /// What would be tried, in this order.
+    /// The candidates to be tried, in order.
     pub entries: Vec<EntryJson>,
-    /// What would not be tried.
+    /// The candidates that would not be tried.
     pub dropped: Vec<DroppedJson>,
-    /// What did not come to be a candidate at all, and why.
+    /// What did not become a candidate at all, and why.
     pub notes: Vec<String>,
 }
 
@@ -105,17 +105,17 @@ pub struct EntryJson {
     pub security: &'static str,
     /// Address and port.
     pub address: String,
-    /// Application protocols offered, best first.
+    /// The application protocols offered, most preferred first.
     pub alpn: Vec<String>,
-    /// How long after the first it starts, if none before it is ready or fails.
+    /// Its start relative to the first attempt, if no earlier one completes or fails.
     pub starts_ms: f64,
-    /// The round trip that the memory expects.
+    /// The round-trip time that the memory expects.
     pub initial_rtt_ms: Option<f64>,
-    /// Whether the memory put it where it is.
+    /// Whether the memory determined its rank.
     pub from_memory: bool,
-    /// Whether it is tried beside a working connection only, to see whether it works again.
+    /// Whether it is only tried beside a working connection, to find out whether it works again.
     pub retest: bool,
-    /// Why it stands where it does.
+    /// Why it is ranked where it is.
     pub reasons: Vec<String>,
 }
 
@@ -128,7 +128,7 @@ pub struct DroppedJson {
     pub security: &'static str,
     /// Address and port.
     pub address: String,
-    /// Why not.
+    /// The reasons.
     pub reasons: Vec<String>,
 }
 

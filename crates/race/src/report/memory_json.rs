@@ -1,5 +1,5 @@
-//! What was learnt, as the JSON objects that `eyas memory --json` prints and the library for C gives
-//! (`docs/json.md`). What is said of names and times in [`json`](super::json) holds here.
+//! The memory as the JSON objects printed by `eyas memory --json` and returned by the C library
+//! (`docs/json.md`). The remarks about names and times in [`json`](super::json) apply.
 
 use alloc::{
     borrow::ToOwned,
@@ -23,45 +23,45 @@ use crate::target::Host;
 /// One row of the memory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct MemoryRowJson {
-    /// The network that it belongs to.
+    /// The network of the row.
     pub network: String,
-    /// What people call the network: its interface and gateway.
+    /// A readable name of the network: its interface and gateway.
     pub network_name: Option<String>,
-    /// The host; `null` where the row is about the network itself.
+    /// The host; `null` if the row is about the network itself.
     pub host: Option<String>,
     /// As in [`WinnerJson`](super::WinnerJson).
     pub transport: &'static str,
-    /// As in [`WinnerJson`](super::WinnerJson); `null` where the row is about the network itself.
+    /// As in [`WinnerJson`](super::WinnerJson); `null` if the row is about the network itself.
     pub security: Option<&'static str>,
-    /// Address and port; family and port where the row is about the network itself.
+    /// Address and port; family and port if the row is about the network itself.
     pub address: String,
-    /// The application protocols that were offered; `null` where the row holds whatever is offered.
+    /// The application protocols offered; `null` if the row applies to all.
     pub alpn: Option<Vec<String>>,
-    /// What the security parameters are called under which it holds; `null` where it holds under all.
+    /// The name of the security parameters to which it applies; `null` if it applies to all.
     pub trust: Option<String>,
-    /// The host that the certificate had to be good for, if it was another.
+    /// The host for which the certificate had to be valid, if it was another one.
     pub certificate_host: Option<String>,
     /// `good`, `bad`, `retest-due`, `network-bad` or `unknown`.
     pub verdict: &'static str,
-    /// Why it is bad.
+    /// The cause of failure.
     pub cause: Option<String>,
-    /// Failures in a row.
+    /// Consecutive failures.
     pub strikes: u32,
-    /// How old the last evidence is.
+    /// The age of the last evidence.
     pub age_ms: f64,
-    /// How long the verdict still holds.
+    /// How long the verdict remains valid.
     pub holds_for_ms: Option<f64>,
-    /// The smoothed round trip.
+    /// The smoothed round-trip time.
     pub rtt_ms: Option<f64>,
-    /// How many of the last handshakes with anybody are known, where the row is about the network.
+    /// The number of known recent handshakes, if the row is about the network.
     pub handshakes: u32,
-    /// How many of them had to send packets again.
+    /// The number of these that had to retransmit.
     pub sent_again: u32,
 }
 
 impl MemoryRowJson {
-    /// The rows of a memory, of one host or of all, newest first: one for each set-up that a record
-    /// tells of.
+    /// Returns the rows of a memory, for one host or for all, newest first: one for each set-up of
+    /// a record.
     pub fn rows(
         records: &[Record],
         host: Option<&Host>,

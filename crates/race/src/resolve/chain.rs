@@ -1,4 +1,4 @@
-//! Following AliasMode records to the end (RFC 9460 §3).
+//! Follows AliasMode records to the end (RFC 9460 §3).
 
 use alloc::{string::String, vec::Vec};
 

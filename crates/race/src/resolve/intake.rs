@@ -1,4 +1,4 @@
-//! What is kept of an answer: bounded, without duplicates, and without what no peer can have.
+//! Filters answers: limits their size, and removes duplicates and impossible addresses.
 
 use alloc::{vec, vec::Vec};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -6,17 +6,17 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use crate::dns::{DnsFailure, HttpsRecord, Query, RecordType, Records};
 use crate::reason::Reason;
 
-/// Addresses of one family used of one name.
+/// The maximum number of addresses used per name and family.
 pub const MAX_ADDRESSES: usize = 64;
 
-/// HTTPS records used of one name.
+/// The maximum number of HTTPS records used per name.
 pub const MAX_RECORDS: usize = 32;
 
-/// Application protocols used of one record.
+/// The maximum number of application protocols used per record.
 pub const MAX_ALPN: usize = 32;
 
-/// Octets of an `ECHConfigList` that is taken: a few configurations with post-quantum keys. It goes
-/// into every candidate of its record.
+/// The maximum size of an `ECHConfigList` in octets: a few configurations with post-quantum keys.
+/// It is copied into every candidate of its record.
 pub const MAX_ECH: usize = 8192;
 
 /// What is kept of one answer.

@@ -1,4 +1,4 @@
-//! What one set of HTTPS records says (RFC 9460 §2.4, §7, §8).
+//! Interprets a set of HTTPS records (RFC 9460 §2.4, §7, §8).
 
 use alloc::{string::String, vec::Vec};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};

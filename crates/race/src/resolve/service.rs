@@ -1,4 +1,4 @@
-//! The services that the facts add up to.
+//! Derives the services from the facts.
 
 use alloc::{
     string::{String, ToString},
@@ -18,13 +18,13 @@ use crate::target::Target;
 pub(super) const LOCALHOST: [(IpAddr, u32); 2] =
     [(IpAddr::V6(Ipv6Addr::LOCALHOST), 0), (IpAddr::V4(Ipv4Addr::LOCALHOST), 0)];
 
-/// One service: a name with its addresses, and what is known of what it speaks.
+/// One service: a name with its addresses and its protocols.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceInfo {
     /// The name whose addresses these are: the effective TargetName of a record, the alias's
     /// target, or the host itself.
     pub name: String,
-    /// What leads to it.
+    /// How the service was found.
     pub kind: ServiceKind,
     /// The SVCB ALPN set, the default included (RFC 9460 §7.1.1); empty without a record.
     pub alpn: Vec<Alpn>,
@@ -32,20 +32,20 @@ pub struct ServiceInfo {
     pub port: u16,
     /// The record's `ECHConfigList`.
     pub ech: Option<Vec<u8>>,
-    /// What is known of its addresses, each once, in the order of the answers, IPv6 first. IPv4
-    /// addresses behind a PREF64 stand here as IPv4.
+    /// Its known addresses without duplicates, in the order of the answers, IPv6 first. IPv4
+    /// addresses behind a PREF64 are listed as IPv4.
     pub addresses: Vec<ServiceAddress>,
 }
 
-/// What leads to a service.
+/// How a service was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServiceKind {
-    /// A ServiceMode record with this `SvcPriority`.
+    /// Through a ServiceMode record with this `SvcPriority`.
     Record(u16),
-    /// The last alias, without the parameters of any record (RFC 9460 §3).
+    /// Through an alias, without the parameters of a record (RFC 9460 §3).
     Alias,
-    /// Nothing: it is the host itself, as if there were no records.
+    /// It is the host itself, as if there were no records.
     Origin,
 }
 
@@ -54,14 +54,14 @@ pub enum ServiceKind {
 pub struct ServiceAddress {
     /// The address.
     pub ip: IpAddr,
-    /// The scope of a link-local IPv6 address; 0 is none.
+    /// The scope of a link-local IPv6 address; 0 for none.
     pub scope_id: u32,
-    /// Where it came from.
+    /// The origin of the address.
     pub origin: Origin,
 }
 
 impl ServiceInfo {
-    /// `SvcPriority` of the record that leads here.
+    /// Returns the `SvcPriority` of its record.
     pub const fn priority(&self) -> Option<u16> {
         match self.kind {
             ServiceKind::Record(priority) => Some(priority),

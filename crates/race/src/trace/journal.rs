@@ -1,4 +1,4 @@
-//! What a trace follows from, without what follows from it.
+//! The inputs of a trace, from which its outputs can be reproduced.
 
 use alloc::{boxed::Box, sync::Arc, vec::Vec};
 use core::time::Duration;
@@ -7,11 +7,11 @@ use super::{Event, Header, MAX_STEPS, SCHEMA_VERSION, Step, Trace};
 use crate::io::Input;
 use crate::race::{Race, Setup};
 
-/// The setup and the inputs of a race, with the times at which it was asked for outputs.
+/// The parameters and inputs of a race, with the times at which it was polled.
 ///
-/// A race is determined by these, so the outputs are not kept: [`Journal::trace`] runs the race
-/// again when somebody wants to see them. It gives what a [`Recorder`](super::Recorder) beside the
-/// race would have written, in a fraction of the memory and at no cost for who never looks.
+/// These determine a race completely, so the outputs are not stored: [`Journal::trace`] runs the
+/// race again when they are needed. It returns what a [`Recorder`](super::Recorder) would have
+/// recorded, in a fraction of the memory and at no cost if it is never called.
 #[derive(Clone, Debug)]
 pub struct Journal {
     setup: Arc<Setup>,
@@ -40,18 +40,18 @@ enum Kind {
 }
 
 impl Journal {
-    /// The journal of a race that is made with this setup at this time.
+    /// Creates the journal of a race with these parameters, created at this time.
     pub fn new(setup: Arc<Setup>, now: Duration) -> Self {
         let calls = Vec::with_capacity(USUAL_CALLS);
         Self { setup, started_at: now, calls, steps: 0 }
     }
 
-    /// What the race was made with.
+    /// Returns the parameters of the race.
     pub const fn setup(&self) -> &Arc<Setup> {
         &self.setup
     }
 
-    /// Notes a call of [`Race::handle_input`].
+    /// Records a call to [`Race::handle_input`].
     pub fn note_input(&mut self, now: Duration, input: &Input) {
         if self.steps < MAX_STEPS {
             self.steps += 1;
@@ -59,7 +59,7 @@ impl Journal {
         }
     }
 
-    /// Notes that [`Race::poll_output`] was called so often in a row.
+    /// Records that [`Race::poll_output`] was called this many times in a row.
     pub fn note_polls(&mut self, now: Duration, count: u32) {
         let left = u32::try_from(MAX_STEPS - self.steps).unwrap_or(u32::MAX);
         let count = count.min(left);
@@ -73,17 +73,17 @@ impl Journal {
         }
     }
 
-    /// Lets go of what was reserved for calls to come: the race is over.
+    /// Frees the memory reserved for further calls: the race is over.
     pub fn close(&mut self) {
         self.calls.shrink_to_fit();
     }
 
-    /// The race as it stands now.
+    /// Returns the current state of the race.
     pub fn race(&self) -> Race {
         self.run(|_| {})
     }
 
-    /// The whole race so far.
+    /// Returns the trace so far.
     pub fn trace(&self) -> Trace {
         let setup = Setup::clone(&self.setup);
         let header = Header { version: SCHEMA_VERSION, started_at: self.started_at, setup };
