@@ -1,4 +1,4 @@
-//! What is built in, where a caller can supply something of the same kind: one list of it.
+//! The kinds of a built-in algorithm, where the caller can supply one instead: one list of them.
 
 /// The list: an enum that names each one, with its name in plans and on command lines, what it is in
 /// one line, and the expression that makes it. The enum is a factory as a caller's own one would be.
@@ -20,10 +20,10 @@ macro_rules! built_in {
         }
 
         impl $kind {
-            /// Every one.
+            /// All kinds.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$variant),+];
 
-            /// What plans and command lines call it.
+            /// Returns the name used in plans and on command lines.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self {
@@ -31,7 +31,7 @@ macro_rules! built_in {
                 }
             }
 
-            /// What it is, for people, in one line.
+            /// Returns a one-line description.
             #[must_use]
             pub const fn about(self) -> &'static str {
                 match self {
@@ -39,7 +39,7 @@ macro_rules! built_in {
                 }
             }
 
-            /// The one of this name.
+            /// Returns the kind with this name.
             #[must_use]
             pub fn from_name(name: &str) -> Option<Self> {
                 Self::ALL.into_iter().find(|one| one.name() == name)

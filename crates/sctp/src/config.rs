@@ -1,4 +1,4 @@
-//! What can be set, under the names of RFC 9260 §16 and of the socket options of RFC 6458.
+//! Configuration, with the names of RFC 9260 §16 and of the socket options of RFC 6458.
 
 use alloc::vec::Vec;
 use core::{
@@ -26,52 +26,54 @@ pub use profile::{Choice, Profile};
 pub use selection::Selection;
 pub use windows::{IdleWindow, InitialThreshold, InitialWindow, RttSampling, WindowAccounting};
 
-/// What an endpoint is and allows.
+/// The configuration of an endpoint.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct EndpointConfig {
-    /// The SCTP port that is listened on; `None` takes nobody in.
+    /// The SCTP port to listen on; `None` accepts no associations.
     pub listen_port: Option<u16>,
-    /// Addresses of this host that a peer may be told of, most wanted first, until
-    /// [`crate::io::Input::LocalAddresses`] says others. A peer is told of those that mean the same
-    /// to it: no loopback or link-local ones beyond the host or link, no private ones (RFC 1918,
-    /// RFC 4193) if its own is global. Empty: only the one that packets leave from, which is not
-    /// listed in chunks.
+    /// The local addresses that may be announced to peers, most preferred first, until
+    /// [`crate::io::Input::LocalAddresses`] replaces them. Only addresses that are valid from the
+    /// peer's point of view are announced: no loopback or link-local ones beyond the host or link,
+    /// no private ones (RFC 1918, RFC 4193) if the peer's address is global. If empty, only the
+    /// address that packets are sent from is used, which is not listed in chunks.
     pub addresses: Vec<IpAddr>,
-    /// How long a cookie is good for (RFC 9260 §16, `Valid.Cookie.Life`).
+    /// The lifetime of a cookie (RFC 9260 §16, `Valid.Cookie.Life`).
     pub valid_cookie_life: Duration,
-    /// How often the key that signs cookies changes; the one before stays good for one more turn.
+    /// How often the key that signs cookies is changed; the previous key remains valid for one more
+    /// period.
     pub cookie_key_life: Duration,
-    /// The most associations at a time. Those that are opened here have a port each towards one
-    /// address and port of a peer, of which there are 64,512.
+    /// The maximum number of associations. Associations opened by this endpoint each need a port of
+    /// their own for each address and port of a peer, of which there are 64,512.
     pub max_associations: usize,
-    /// Answers to packets that belong to nobody, a second (RFC 9260 §8.4).
+    /// The maximum number of answers per second to out-of-the-blue packets (RFC 9260 §8.4).
     pub max_out_of_the_blue_answers: u32,
-    /// Bytes of user data that all associations may hold together, whichever way it goes, with what
-    /// keeping it costs. Of what is free of it, each may take an eighth, so that its buffers shrink
-    /// where many hold much; 64 KiB it may have each way in any case.
+    /// The maximum memory for user data of all associations, in bytes, in both directions and
+    /// including overhead. Each association may use an eighth of what is free, so that buffers
+    /// shrink when many associations use much memory, but always 64 KiB in each direction.
     pub memory: usize,
-    /// INIT ACKs a second to one source (an IPv4 address, or an IPv6 network of 64 bits) that nobody
-    /// has brought back as a cookie: who forges the source of an INIT has them sent to somebody else.
+    /// The maximum number of INIT ACKs per second to one source (an IPv4 address, or an IPv6 /64)
+    /// that have not been answered with a cookie: with forged sources these would be sent to
+    /// somebody else.
     pub max_init_acks_per_source: u32,
-    /// Heartbeats a second to addresses that the peers at one source listed, but that have never
-    /// answered: these may be somebody else's.
+    /// The maximum number of heartbeats per second to addresses that peers at one source have
+    /// listed but that have never answered: they may belong to somebody else.
     pub max_probes_per_source: u32,
-    /// How the associations that peers open behave.
+    /// The configuration of associations opened by peers.
     pub association: AssociationConfig,
-    /// What packets leave as.
+    /// The form of outgoing packets.
     pub packets: PacketForm,
 }
 
-/// What packets leave an endpoint as.
+/// The form of an endpoint's outgoing packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PacketForm {
     /// Encoded, as [`crate::io::Output::Transmit`].
     #[default]
     Wire,
-    /// As values of the same lengths, [`crate::io::Output::TransmitStructs`], for a peer in the same
-    /// process, which takes them as [`crate::io::Input::Struct`]. A simulation in which nothing is
-    /// encoded or parsed shows whether encoding and parsing change anything.
+    /// As values with the same lengths, [`crate::io::Output::TransmitStructs`], for a peer in the
+    /// same process, which accepts them as [`crate::io::Input::Struct`]. A simulation without
+    /// encoding and parsing shows whether they make a difference.
     Struct,
 }
 
@@ -93,29 +95,29 @@ impl Default for EndpointConfig {
     }
 }
 
-/// What a new association of ours is to be.
+/// The parameters of a new association.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ConnectOptions {
-    /// Our SCTP port; if it is 0, one above 49151 is drawn, and one above 1023 once all those are in
-    /// use towards this peer.
+    /// The local SCTP port; if 0, a random port above 49151 is chosen, or above 1023 once those are
+    /// all in use towards this peer.
     pub local_port: u16,
     /// The peer's SCTP port.
     pub remote_port: u16,
-    /// The peer's addresses known so far, with the port of the UDP encapsulation or 0; the first
-    /// one becomes the primary path. At least one.
+    /// The known addresses of the peer, at least one, with the port of the UDP encapsulation or 0.
+    /// The first becomes the primary path.
     pub remotes: Vec<SocketAddr>,
-    /// The address to send from; the routing's choice if none is given.
+    /// The local address to send from; if `None`, it is left to the routing table.
     pub local: Option<IpAddr>,
-    /// Whether to stop when the INIT ACK came, until `proceed` is called: a race decides then, and
-    /// the peer holds no state yet. [`crate::event::Event::Answered`] tells.
+    /// Whether to stop after the INIT ACK until `proceed` is called, so that a race can decide
+    /// while the peer keeps no state yet. [`crate::event::Event::Answered`] reports it.
     pub hold_at_init_ack: bool,
-    /// How it behaves.
+    /// The configuration of the association.
     pub association: AssociationConfig,
 }
 
 impl ConnectOptions {
-    /// To one address of a peer.
+    /// Connects to one address of a peer.
     #[must_use]
     pub fn new(remote: SocketAddr, remote_port: u16) -> Self {
         Self {
@@ -129,7 +131,8 @@ impl ConnectOptions {
     }
 }
 
-/// How an association behaves. Times and counts without another source are RFC 9260 §16's.
+/// The configuration of an association. Unless another source is given, times and counts are those
+/// of RFC 9260 §16.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct AssociationConfig {
@@ -143,96 +146,100 @@ pub struct AssociationConfig {
     pub association_max_retrans: u32,
     /// `Path.Max.Retrans`.
     pub path_max_retrans: u32,
-    /// Errors in a row after which a path counts as potentially failed (RFC 7829 §3.2, `PFMR`).
+    /// The number of consecutive errors after which a path is potentially failed (RFC 7829 §3.2,
+    /// `PFMR`).
     pub potentially_failed_max_retrans: u32,
-    /// Errors in a row after which another path becomes the primary one for good (RFC 7829 §5, `PSMR`),
-    /// at least those after which it counts as potentially failed; `None`: the primary path is used
-    /// again as soon as it works again.
+    /// The number of consecutive errors after which another path permanently becomes the primary
+    /// one (RFC 7829 §5, `PSMR`), at least `PFMR`. With `None`, the primary path is used again as
+    /// soon as it recovers.
     pub primary_switchover_max_retrans: Option<u32>,
     /// `Max.Init.Retransmits`.
     pub max_init_retransmits: u32,
-    /// How long a peer may take nothing of the data that an association still has for it when it is to
-    /// end; then it is aborted. `None` waits for as long as the peer answers. Where the peer takes some,
-    /// it must take one part in 32 of all within each such time.
+    /// How long the peer may accept none of the remaining data of an association that is shutting
+    /// down, before it is aborted. `None` waits as long as the peer answers. If the peer accepts
+    /// data, it must accept at least 1/32 of the total within each such period.
     pub shutdown_stall: Option<Duration>,
-    /// `HB.interval`; `None` sends no heartbeats but those that verify an address.
+    /// `HB.interval`; `None` sends heartbeats only to verify addresses.
     pub hb_interval: Option<Duration>,
-    /// `HB.Max.Burst`: unconfirmed addresses that are tried within one timeout (RFC 9260 §5.4).
+    /// `HB.Max.Burst`: the number of unconfirmed addresses probed within one timeout (RFC 9260
+    /// §5.4).
     pub hb_max_burst: u32,
     /// `Max.Burst`, in packets.
     pub max_burst: u32,
-    /// How long a SACK may wait (RFC 9260 §6.2; `SCTP_DELAYED_SACK`).
+    /// The maximum delay of a SACK (RFC 9260 §6.2; `SCTP_DELAYED_SACK`).
     pub sack_delay: Duration,
-    /// Every which packet is acknowledged at once.
+    /// The number of packets after which a SACK is sent at once.
     pub sack_frequency: u32,
-    /// Streams to send on that are asked for (`sinit_num_ostreams`).
+    /// The number of outbound streams to request (`sinit_num_ostreams`).
     pub outbound_streams: u16,
-    /// Streams to receive on that are allowed (`sinit_max_instreams`).
+    /// The maximum number of inbound streams (`sinit_max_instreams`).
     pub max_inbound_streams: u16,
-    /// The most bytes of user data that wait to be sent or acknowledged (`SO_SNDBUF`).
+    /// The maximum number of bytes of user data that are waiting to be sent or acknowledged
+    /// (`SO_SNDBUF`).
     pub send_buffer: usize,
-    /// The most bytes of user data that wait to be received (`SO_RCVBUF`): the window.
+    /// The maximum number of bytes of user data that are waiting to be received (`SO_RCVBUF`): the
+    /// receiver window.
     pub receive_buffer: usize,
-    /// A message of which this much came is delivered in parts; `None`: a quarter of the receive
-    /// buffer (`SCTP_PARTIAL_DELIVERY_POINT`).
+    /// The number of received bytes from which on a message is delivered in parts
+    /// (`SCTP_PARTIAL_DELIVERY_POINT`); `None` means a quarter of the receive buffer.
     pub partial_delivery_point: Option<usize>,
     /// Whether small messages may wait for more to fill a packet (the opposite of `SCTP_NODELAY`).
     pub nagle: bool,
-    /// The largest packet to begin with, in bytes of IP packet; paths learn theirs.
+    /// The initial maximum packet size, in bytes of IP packet; each path discovers its own.
     pub mtu: u16,
-    /// The largest packet that is looked for, in bytes of IP packet.
+    /// The largest packet size to probe for, in bytes of IP packet.
     pub largest_mtu: u16,
-    /// Whether paths look for larger packets that pass (RFC 8899).
+    /// Whether paths probe for larger packet sizes (RFC 8899).
     pub path_mtu_discovery: bool,
-    /// Bytes that a layer below adds to each packet, beside the headers of IP and UDP: those of a DTLS
-    /// record (RFC 8261).
+    /// The number of bytes that a lower layer adds to each packet besides the IP and UDP headers,
+    /// such as a DTLS record (RFC 8261).
     pub packet_overhead: u8,
-    /// The most bytes of a chunk's data, if messages are to be cut smaller than packets
-    /// (`SCTP_MAXSEG`).
+    /// The maximum number of data bytes per chunk, if messages are to be fragmented below the
+    /// packet size (`SCTP_MAXSEG`).
     pub max_segment: Option<u16>,
-    /// What decides how much may be under way on a path.
+    /// The congestion control of each path.
     pub congestion_control: Selection<CongestionControlKind, dyn CongestionControlFactory>,
-    /// How losses are found.
+    /// The loss detection.
     pub loss_detection: LossDetection,
-    /// Which stream may send next.
+    /// The stream scheduler.
     pub scheduler: Selection<SchedulerKind, dyn SchedulerFactory>,
-    /// Which of several messages that wait is handed to the application first.
+    /// The order in which waiting messages are passed to the application.
     pub receive_order: ReceiveOrder,
-    /// What is offered to the peer.
+    /// The extensions offered to the peer.
     pub extensions: Extensions,
-    /// Whether the peer is told by itself of addresses of this host that come and go
-    /// (`SCTP_AUTO_ASCONF`), if [`Extensions::dynamic_addresses`] is agreed on and the driver says
-    /// which there are ([`crate::io::Input::LocalAddresses`]).
+    /// Whether local addresses that are added or removed are announced to the peer automatically
+    /// (`SCTP_AUTO_ASCONF`), if [`Extensions::dynamic_addresses`] was negotiated and the driver
+    /// reports them ([`crate::io::Input::LocalAddresses`]).
     pub auto_asconf: bool,
-    /// Types of chunks that the peer must authenticate (`SCTP_AUTH_CHUNK`), if
-    /// [`Extensions::authentication`] is agreed on, besides those that change addresses.
+    /// The chunk types that the peer must authenticate (`SCTP_AUTH_CHUNK`), if
+    /// [`Extensions::authentication`] was negotiated, in addition to those that change addresses.
     pub authenticated_chunks: Vec<u8>,
-    /// Keys that the peer has too (`SCTP_AUTH_KEY`, `SCTP_AUTH_ACTIVE_KEY`).
+    /// Keys shared with the peer (`SCTP_AUTH_KEY`, `SCTP_AUTH_ACTIVE_KEY`).
     pub shared_keys: SharedKeys,
-    /// The most addresses of a peer that are looked at. An association has 255 paths at most, whatever
-    /// this says.
+    /// The maximum number of a peer's addresses that are considered. An association has at most 255
+    /// paths in any case.
     pub max_peer_addresses: usize,
-    /// Priority (lower goes first) or weight of single streams, as the scheduler understands it;
-    /// others have priority 0 and weight 1 (`SCTP_STREAM_SCHEDULER_VALUE`).
+    /// The priority (lower values first) or weight of individual streams, depending on the
+    /// scheduler; other streams have priority 0 and weight 1 (`SCTP_STREAM_SCHEDULER_VALUE`).
     pub stream_values: Vec<(StreamId, u16)>,
-    /// Whether and how all paths carry new data at once (CMT-SCTP); `None`: one path at a time, as
-    /// RFC 9260 §6.4 has it.
+    /// Whether and how all paths carry new data concurrently (CMT-SCTP); with `None`, one path at a
+    /// time is used, as in RFC 9260 §6.4.
     pub multipath: Option<Multipath>,
-    /// The congestion window of a new path, where the controller goes by windows.
+    /// The initial congestion window of a path, for window-based controllers.
     pub initial_window: InitialWindow,
-    /// The slow-start threshold of a new path.
+    /// The initial slow-start threshold of a path.
     pub initial_threshold: InitialThreshold,
-    /// What becomes of the window of a path on which nothing was sent for long.
+    /// How the congestion window of an idle path is reduced.
     pub idle_window: IdleWindow,
-    /// Which SACKs measure round trips.
+    /// Which SACKs provide round-trip time samples.
     pub rtt_sampling: RttSampling,
-    /// What closes the window that the peer is told.
+    /// What reduces the advertised receiver window.
     pub window_accounting: WindowAccounting,
-    /// Whether data leaves a path that has fallen silent before T3 runs out, if there is another
-    /// one (beyond RFC 7829 §3.2).
+    /// Whether data is moved away from a path that has fallen silent before T3 expires, if there is
+    /// another path (beyond RFC 7829 §3.2).
     pub suspect_silent_paths: bool,
     /// Whether the peer is asked not to delay its SACK when nothing more can be sent before it
-    /// comes (RFC 7053 §4).
+    /// arrives (RFC 7053 §4).
     pub ask_for_sacks: bool,
 }
 
@@ -286,7 +293,7 @@ impl Default for AssociationConfig {
     }
 }
 
-/// How losses are found.
+/// How losses are detected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
@@ -294,37 +301,37 @@ impl Default for AssociationConfig {
 pub enum LossDetection {
     /// By three missing reports and T3 (RFC 9260 §7.2.4, §6.3.3).
     Classic,
-    /// By time, with tail-loss probes, as RFC 8985 does for TCP; T3 stays the last resort.
+    /// By time, with tail-loss probes, as in RFC 8985 for TCP; T3 remains the last resort.
     #[default]
     Rack,
 }
 
-/// Which of several messages that wait for the application goes first; each stream keeps its order.
-/// It matters to an application that takes more slowly than messages come.
+/// The order in which waiting messages are passed to the application; each stream keeps its order.
+/// It matters to applications that read more slowly than messages arrive.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ReceiveOrder {
-    /// The one that came free first.
+    /// In the order in which they became deliverable.
     #[default]
     Arrival,
-    /// Streams in turn, a message each.
+    /// One message from each stream in turn.
     RoundRobin,
-    /// The one of the stream with the lowest value, in the order of arrival among equals; streams
-    /// that are not named have 0.
+    /// The message of the stream with the lowest value first, in the order of arrival among equals;
+    /// streams that are not listed have 0.
     Priority(Vec<(StreamId, u16)>),
 }
 
-/// What is offered to the peer; used if it offers the same.
+/// The extensions offered to the peer, each used if the peer offers it too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Extensions {
     /// I-DATA and I-FORWARD-TSN (RFC 8260). Not used with a peer that offers FORWARD-TSN and I-DATA
-    /// but not I-FORWARD-TSN: that is Linux, where it is switched on (`net.sctp.intl_enable`). It
-    /// numbers the second fragment of a message 0 where RFC 8260 §2.1 gives that number to the
-    /// first, both ways. Nothing tells before the second fragment that a peer counts so; if that
-    /// one came late, the third would be taken for it, and the message would be delivered without
-    /// the second. To Linux with `net.sctp.prsctp_enable` switched off, which looks like any peer
-    /// without FORWARD-TSN, do not offer it.
+    /// but not I-FORWARD-TSN: that is Linux, if enabled there (`net.sctp.intl_enable`). Linux
+    /// numbers the second fragment of a message 0, in both directions, where RFC 8260 §2.1 gives
+    /// that number to the first. This cannot be detected before the second fragment; if that one
+    /// arrived late, the third would be taken for it, and the message would be delivered without
+    /// the second. Linux with `net.sctp.prsctp_enable` disabled looks like any peer without
+    /// FORWARD-TSN: do not offer interleaving to it.
     pub interleaving: bool,
     /// FORWARD-TSN (RFC 3758).
     pub partial_reliability: bool,
@@ -332,15 +339,15 @@ pub struct Extensions {
     pub reconfiguration: bool,
     /// ASCONF with AUTH (RFC 5061, RFC 4895).
     pub dynamic_addresses: bool,
-    /// AUTH alone (RFC 4895); implied by [`Self::dynamic_addresses`].
+    /// AUTH only (RFC 4895); implied by [`Self::dynamic_addresses`].
     pub authentication: bool,
     /// NR-SACK (draft-tuexen-tsvwg-sctp-multipath §3).
     pub nr_sack: bool,
-    /// ECN (RFC 4960 appendix A; RFC 9260 has dropped it). A path on which no data that can be marked
-    /// ever arrives goes on without it. Networks that clear the marks go unnoticed.
+    /// ECN (RFC 4960 appendix A; removed by RFC 9260). It is disabled on a path on which no
+    /// ECN-capable data arrives. Networks that clear the marks are not detected.
     pub ecn: bool,
-    /// Packets without checksum, where something below checks already: only over DTLS
-    /// (RFC 9653, error detection method 1).
+    /// Packets without checksum, if a lower layer already protects them: only over DTLS (RFC 9653,
+    /// error detection method 1).
     pub zero_checksum: bool,
 }
 

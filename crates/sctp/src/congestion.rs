@@ -1,28 +1,27 @@
-//! How much may be under way on a path: one trait, [`CongestionControl`], and one file for each
-//! answer to that. Those that are built in stand in one list,
-//! [`CongestionControlKind`](crate::config::CongestionControlKind); a caller supplies another as a
-//! [`CongestionControlFactory`] in
+//! Congestion control: one trait, [`CongestionControl`], and one file for each algorithm. The
+//! built-in ones are listed in [`CongestionControlKind`](crate::config::CongestionControlKind);
+//! callers can supply another one as a [`CongestionControlFactory`] in
 //! [`AssociationConfig::congestion_control`](crate::config::AssociationConfig::congestion_control).
 //!
 //! | module | what | source |
 //! | --- | --- | --- |
-//! | `new_reno` | by loss, as SCTP's own standard has it | RFC 9260 §7.2 |
+//! | `new_reno` | loss-based, the standard of SCTP | RFC 9260 §7.2 |
 //! | `cmt_rp_v1` | coupled by slow-start thresholds | Dreibholz et al., AINA 2010 |
 //! | `cmt_rp_v2` | coupled by bandwidth | Dreibholz et al., ICC 2012 |
-//! | `lia` | coupled, as multipath TCP has it | RFC 6356 |
+//! | `lia` | coupled, as in Multipath TCP | RFC 6356 |
 //! | `olia` | coupled, and moved to the best paths | Khalili et al., CoNEXT 2012 |
-//! | `linked` | growth with every SACK, as LIA and OLIA have it | |
+//! | `linked` | growth with every SACK, for LIA and OLIA | |
 //! | `reno` | what these five have in common | RFC 9260 §7.2 |
-//! | `loss_window` | what all controllers by loss have in common | RFC 9260 §7.2 |
-//! | `siblings` | what coupled controllers know of the other paths | |
-//! | `cubic` | by loss and time, for long fast paths | RFC 9438 |
-//! | `bbr` | by a model of the path, paced: not deterred by single losses | draft-ietf-ccwg-bbr |
+//! | `loss_window` | what all loss-based controllers have in common | RFC 9260 §7.2 |
+//! | `siblings` | what coupled controllers know about the other paths | |
+//! | `cubic` | loss- and time-based, for long fast paths | RFC 9438 |
+//! | `bbr` | model-based and paced: single losses do not matter | draft-ietf-ccwg-bbr |
 //! | `slow_start` | when slow start should end | RFC 9406 |
-//! | `delivery_rate` | how fast the path delivers: samples for the controllers | draft-ietf-ccwg-bbr §4.1 |
+//! | `delivery_rate` | samples of the delivery rate of a path | draft-ietf-ccwg-bbr §4.1 |
 //!
-//! A controller belongs to one path. It counts bytes of user data and is told of every packet
-//! sent and of every SACK that acknowledged something on its path. What coupled controllers have
-//! to know of the other paths is in [`Siblings`].
+//! A controller belongs to one path. It counts bytes of user data, and is notified of every packet
+//! sent and of every SACK that acknowledged something on its path. [`Siblings`] contains what
+//! coupled controllers need to know about the other paths.
 
 use crate::config::InitialWindow;
 
@@ -74,11 +73,11 @@ pub(crate) mod kind {
     use crate::config::AssociationConfig;
 
     built_in! {
-        /// What decides how much may be under way on a path.
+        /// The congestion control of each path.
         ///
-        /// Where several paths are used at once and may share a bottleneck, [`Self::Olia`] takes about one
-        /// flow's share there and still fills paths of their own; the first three take a share for each
-        /// path. The plan `cmt-coupling` of `eyas-lab` compares them.
+        /// If several paths are used concurrently and may share a bottleneck, [`Self::Olia`] takes
+        /// about the share of one flow there and still fills separate paths; the first three take
+        /// one share per path. The plan `cmt-coupling` of `eyas-lab` compares them.
         pub enum CongestionControlKind: CongestionControlFactory {
             fn build(config: &AssociationConfig, mtu: usize) -> Box<dyn CongestionControl>;
 
@@ -89,7 +88,7 @@ pub(crate) mod kind {
             #[default]
             Cubic("cubic", "RFC 9438, each path for itself")
                 => Box::new(Cubic::new(mtu, WindowRules::of(config)));
-            /// By bandwidth and round trip, paced (draft-ietf-ccwg-bbr).
+            /// Based on bandwidth and round-trip time, paced (draft-ietf-ccwg-bbr).
             Bbr("bbr", "By bandwidth and round trip, paced, each path for itself")
                 => Box::new(Bbr::new(mtu));
             /// CMT/RP, version 1: coupled by slow-start thresholds (Dreibholz et al., AINA 2010).

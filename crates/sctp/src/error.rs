@@ -1,48 +1,46 @@
-//! Misuse by the local caller, the only thing that is an error here.
+//! Misuse by the local caller, the only kind of error.
 
 use core::fmt;
 
-/// Why a call on an endpoint was refused.
+/// Why a call on an endpoint failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
     /// There is no such association, or it has ended.
     NoAssociation,
-    /// The association cannot do this in the state that it is in (RFC 9260 §4), e.g. send after
-    /// shutdown.
+    /// The association cannot do this in its current state (RFC 9260 §4), e.g. send after shutdown.
     WrongState,
-    /// The stream is not below the number agreed on.
+    /// The stream number is not below the negotiated number of streams.
     NoSuchStream,
     /// The message is empty; SCTP cannot carry it (RFC 9260 §3.3.1).
     EmptyMessage,
-    /// The message is larger than the send buffer can ever hold.
+    /// The message exceeds the size of the send buffer.
     MessageTooLarge {
-        /// The largest message, in bytes.
+        /// The maximum message size, in bytes.
         limit: usize,
     },
-    /// A request names more streams than fit it; all streams are named by an empty list.
+    /// A request lists too many streams; use an empty list for all streams.
     TooManyStreams {
-        /// The most streams.
+        /// The maximum number of streams.
         limit: usize,
     },
-    /// There is no room in the send buffer now; wait for [`crate::event::Event::Writable`].
+    /// The send buffer is full; wait for [`crate::event::Event::Writable`].
     Full,
     /// There is no such path.
     NoSuchPath,
-    /// The address cannot be an SCTP peer's: unspecified, multicast or broadcast.
+    /// The address is not unicast: unspecified, multicast or broadcast.
     BadAddress,
-    /// The peer did not agree to the extension that this needs.
+    /// The required extension was not negotiated with the peer.
     NotSupported,
     /// There is no shared key with this identifier.
     NoSuchKey,
-    /// Another request of this kind is under way (RFC 6525 §5.1.1, RFC 5061 §5.1).
+    /// Another request of this kind is pending (RFC 6525 §5.1.1, RFC 5061 §5.1).
     Busy,
-    /// The endpoint has as many associations as it may.
+    /// The endpoint has reached its maximum number of associations.
     TooManyAssociations,
-    /// An SCTP port is missing that cannot be drawn, as the peer has to know it already.
+    /// An SCTP port is missing; it cannot be chosen here because the peer must already know it.
     NoPort,
-    /// No association comes of this INIT of the peer's, exchanged out of band: connect with a
-    /// handshake instead.
+    /// The peer's INIT, exchanged out of band, is unusable: connect with a handshake instead.
     BadInit,
 }
 

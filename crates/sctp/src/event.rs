@@ -1,4 +1,4 @@
-//! What an association tells its user: the notifications of RFC 6458 §6.1.
+//! Notifications about an association (RFC 6458 §6.1).
 
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -6,98 +6,102 @@ use core::net::{IpAddr, SocketAddr};
 
 use crate::identifier::{PathId, Ppid, StreamId};
 
-/// One notification.
+/// A notification about an association.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// The peer sent its INIT ACK: it is there and speaks SCTP, but holds no state yet. With
+    /// The peer sent its INIT ACK: it is reachable and speaks SCTP, but keeps no state yet. With
     /// [`crate::config::ConnectOptions::hold_at_init_ack`] nothing more is sent until
-    /// [`crate::endpoint::Endpoint::proceed`]; without, it is only for information.
+    /// [`crate::endpoint::Endpoint::proceed`]; otherwise this is only informational.
     Answered,
-    /// The association is up (`SCTP_COMM_UP`): streams outbound and inbound as negotiated.
+    /// The association is established (`SCTP_COMM_UP`), with the negotiated numbers of streams.
     Up {
-        /// Streams that this side may send on.
+        /// The number of outbound streams.
         outbound: u16,
-        /// Streams that the peer may send on.
+        /// The number of inbound streams.
         inbound: u16,
         /// Whether the peer opened it.
         by_peer: bool,
     },
-    /// The peer came back without having said goodbye (`SCTP_RESTART`); unsent messages are kept,
-    /// what was under way is lost.
+    /// The peer restarted without closing the association (`SCTP_RESTART`); unsent messages are
+    /// kept, data in flight is lost.
     Restarted,
-    /// It could not be set up (`SCTP_CANT_STR_ASSOC`) or was lost (`SCTP_COMM_LOST`). The last event.
+    /// The association could not be established (`SCTP_CANT_STR_ASSOC`) or was lost
+    /// (`SCTP_COMM_LOST`). The last event.
     Lost(LossReason),
-    /// Closed in an orderly manner; all data arrived (`SCTP_SHUTDOWN_COMP`). The last event.
+    /// The association was shut down gracefully; all data arrived (`SCTP_SHUTDOWN_COMP`). The last
+    /// event.
     Closed,
-    /// The peer wants to end; no more can be sent, what is queued still goes (`SCTP_SHUTDOWN_EVENT`).
+    /// The peer is shutting down; nothing more can be sent, but queued data still is
+    /// (`SCTP_SHUTDOWN_EVENT`).
     PeerShutdown,
     /// There is something to receive, after there was nothing.
     Readable,
-    /// There is room to send again, after there was none.
+    /// There is space to send again, after there was none.
     Writable,
     /// A path changed (`SCTP_PEER_ADDR_CHANGE`).
     Path {
-        /// Which one.
+        /// The path.
         path: PathId,
-        /// The address of the peer at its end.
+        /// The peer's address of the path.
         remote: SocketAddr,
-        /// What happened to it.
+        /// The change.
         change: PathChange,
     },
-    /// The peer answered a wish to change which of our addresses it sends to (RFC 5061).
+    /// The peer answered a request about one of our addresses (RFC 5061).
     OwnAddress {
-        /// The address of ours.
+        /// Our address.
         address: IpAddr,
-        /// What was wished.
+        /// The requested change.
         change: OwnAddressChange,
-        /// Why it was not done: the cause code (RFC 9260 §3.3.10, RFC 5061 §4.3). `None` if it was.
+        /// Why the request failed: the cause code (RFC 9260 §3.3.10, RFC 5061 §4.3). `None` if it
+        /// succeeded.
         cause: Option<u16>,
     },
-    /// Messages that could not be delivered (`SCTP_SEND_FAILED_EVENT`, also for those given up by
-    /// partial reliability).
+    /// A message could not be delivered (`SCTP_SEND_FAILED_EVENT`), or was abandoned by partial
+    /// reliability.
     SendFailed {
         /// The stream.
         stream: StreamId,
-        /// What the caller gave with the message.
+        /// The context that was given with the message.
         context: u32,
         /// Its payload protocol identifier.
         ppid: Ppid,
-        /// Whether it could overtake the messages of its stream.
+        /// Whether it was sent unordered.
         unordered: bool,
         /// Whether a part of it may have reached the peer.
         sent: bool,
-        /// The message, all of it.
+        /// The whole message.
         data: Bytes,
     },
-    /// The peer gave up on a message of which a part was delivered (`SCTP_PARTIAL_DELIVERY_EVENT`).
+    /// The peer abandoned a message that was partly delivered (`SCTP_PARTIAL_DELIVERY_EVENT`).
     PartialDeliveryAborted {
         /// The stream.
         stream: StreamId,
     },
-    /// Everything handed in has been acknowledged (`SCTP_SENDER_DRY_EVENT`).
+    /// All data has been acknowledged (`SCTP_SENDER_DRY_EVENT`).
     SenderDry,
     /// Streams were reset (`SCTP_STREAM_RESET_EVENT`, RFC 6525 §6.1.1).
     StreamsReset {
-        /// Our streams, or the peer's.
+        /// Whether these are our outgoing streams or the peer's.
         outgoing: bool,
-        /// Which; all of them if empty.
+        /// The streams; all of them if empty.
         streams: Vec<StreamId>,
-        /// How it ended.
+        /// The outcome.
         outcome: ReconfigurationOutcome,
     },
     /// Streams were added (`SCTP_STREAM_CHANGE_EVENT`, RFC 6525 §6.1.3).
     StreamsAdded {
-        /// Streams that this side may send on now.
+        /// The new number of outbound streams.
         outbound: u16,
-        /// Streams that the peer may send on now.
+        /// The new number of inbound streams.
         inbound: u16,
-        /// How it ended.
+        /// The outcome.
         outcome: ReconfigurationOutcome,
     },
-    /// TSNs and streams started anew (`SCTP_ASSOC_RESET_EVENT`, RFC 6525 §6.1.2).
+    /// TSNs and streams were reset (`SCTP_ASSOC_RESET_EVENT`, RFC 6525 §6.1.2).
     AssociationReset {
-        /// How it ended.
+        /// The outcome.
         outcome: ReconfigurationOutcome,
     },
     /// The peer reported an error that does not end the association (`SCTP_REMOTE_ERROR`).
@@ -107,7 +111,7 @@ pub enum Event {
     },
 }
 
-/// What happened to a path (RFC 6458 §6.1.2, RFC 7829 §7.1).
+/// A change of a path (RFC 6458 §6.1.2, RFC 7829 §7.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PathChange {
@@ -115,7 +119,7 @@ pub enum PathChange {
     Confirmed,
     /// Usable again (`SCTP_ADDR_AVAILABLE`).
     Active,
-    /// Probably broken: used only if nothing better is there (`SCTP_ADDR_POTENTIALLY_FAILED`).
+    /// Probably broken: used only if there is nothing better (`SCTP_ADDR_POTENTIALLY_FAILED`).
     PotentiallyFailed,
     /// Broken (`SCTP_ADDR_UNREACHABLE`).
     Inactive,
@@ -123,14 +127,14 @@ pub enum PathChange {
     Added,
     /// Gone (`SCTP_ADDR_REMOVED`).
     Removed,
-    /// It is the primary path now (`SCTP_ADDR_MADE_PRIM`).
+    /// It is now the primary path (`SCTP_ADDR_MADE_PRIM`).
     MadePrimary,
-    /// The UDP port of the peer changed (a NAT gave it another one, RFC 6951 §5.4).
+    /// The UDP port of the peer changed (assigned by a NAT, RFC 6951 §5.4).
     Rebound,
 }
 
 impl PathChange {
-    /// What JSON calls it.
+    /// Returns the name used in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -146,20 +150,20 @@ impl PathChange {
     }
 }
 
-/// What the peer was asked about an address of ours (RFC 5061 §4.2).
+/// A request to the peer about one of our addresses (RFC 5061 §4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OwnAddressChange {
-    /// To send to it, too.
+    /// To add it.
     Added,
-    /// Not to send to it any more.
+    /// To remove it.
     Removed,
-    /// To send to it first.
+    /// To use it as the primary destination.
     MadePrimary,
 }
 
 impl OwnAddressChange {
-    /// What JSON calls it.
+    /// Returns the name used in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -176,43 +180,43 @@ impl OwnAddressChange {
 pub enum LossReason {
     /// The peer did not answer the INIT or the COOKIE ECHO (RFC 9260 §5.1).
     NoAnswer,
-    /// Too many retransmissions in a row (RFC 9260 §8.1).
+    /// Too many consecutive retransmissions (RFC 9260 §8.1).
     PeerUnreachable,
-    /// Something on the way said that SCTP does not get through.
+    /// An ICMP message reported that SCTP does not get through.
     Refused(crate::io::Unreachable),
     /// The peer aborted it.
     AbortedByPeer {
-        /// The cause codes it gave (RFC 9260 §3.3.10).
+        /// The cause codes (RFC 9260 §3.3.10).
         causes: Vec<u16>,
-        /// Its own words, if it gave some (cause 12).
+        /// The reason given by the peer's user, if any (cause 12).
         reason: Bytes,
     },
-    /// This side aborted it, as its user wished.
+    /// The local user aborted it.
     Aborted,
-    /// This side aborted it because the peer broke the protocol: the cause code that was sent.
+    /// This side aborted it because the peer violated the protocol, with this cause code.
     ProtocolViolation {
         /// RFC 9260 §3.3.10.
         cause: u16,
     },
-    /// This side aborted it: it was to end, and the peer did not take what it still had to have
+    /// This side aborted it during a shutdown, because the peer did not accept the remaining data
     /// ([`shutdown_stall`](crate::config::AssociationConfig::shutdown_stall)).
     Stalled,
 }
 
-/// How a request for re-configuration ended (RFC 6525 §4.4).
+/// The outcome of a re-configuration request (RFC 6525 §4.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReconfigurationOutcome {
-    /// It was done.
+    /// It was performed.
     Performed,
-    /// The peer said no.
+    /// The peer denied it.
     Denied,
-    /// The peer does not know the request, or found an error in it.
+    /// The peer does not support the request, or found an error in it.
     Failed,
 }
 
 impl ReconfigurationOutcome {
-    /// What JSON calls it.
+    /// Returns the name used in JSON.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! What names an association, a path, a stream.
+//! Identifiers of associations, paths and streams.
 
 use core::fmt;
 
@@ -9,12 +9,13 @@ pub use verification_tag::VerificationTag;
 #[cfg(not(feature = "internals"))]
 pub(crate) use verification_tag::VerificationTag;
 
-/// One association of one endpoint. Never used again for another one.
+/// Identifies one association of an endpoint. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AssociationId(pub u64);
 
-/// One path of one association: one transport address of the peer (RFC 9260 §1.3). Numbers rise in
-/// the order of learning the addresses and are never used again within the association.
+/// Identifies one path of an association: one transport address of the peer (RFC 9260 §1.3).
+/// Numbers are ascending in the order in which the addresses became known, and are never reused
+/// within the association.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathId(pub u16);
 
@@ -28,6 +29,6 @@ impl fmt::Display for PathId {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u16);
 
-/// Payload protocol identifier: the application's own, carried as it is (RFC 9260 §3.3.1).
+/// Payload protocol identifier: chosen by the application and carried unchanged (RFC 9260 §3.3.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ppid(pub u32);

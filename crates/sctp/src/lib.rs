@@ -1,10 +1,10 @@
 //! SCTP (RFC 9260) with several paths, as a pure state machine.
 //!
-//! `eyas-sctp` takes packets, times and calls, and gives packets, events and the time at which it
-//! wants to be called again. It has no sockets, reads no clock and draws no randomness of its own,
-//! so the same inputs give the same outputs, and the same code runs on the wire and in a simulator.
+//! `eyas-sctp` takes packets, times and calls, and returns packets, events and the time of the next
+//! call. It has no sockets, reads no clock and draws no randomness of its own, so the same inputs
+//! give the same outputs, and the same code runs on the wire and in a simulator.
 //!
-//! [`endpoint::Endpoint`] is the way in; [`io`] says how it is driven:
+//! [`endpoint::Endpoint`] is the entry point; [`io`] describes how to drive it:
 //!
 //! ```
 //! use core::time::Duration;
@@ -25,42 +25,42 @@
 //!
 //! # Modules
 //!
-//! | module | job | source |
+//! | module | purpose | source |
 //! | --- | --- | --- |
-//! | [`io`] | the contract: inputs in, outputs out | |
-//! | [`endpoint`] | the way in: associations, their messages and their state | RFC 9260, RFC 6458 |
+//! | [`io`] | the interface: inputs and outputs | |
+//! | [`endpoint`] | the entry point: associations, their messages and their state | RFC 9260, RFC 6458 |
 //! | `association` | one association: a file for each procedure | RFC 9260 |
-//! | [`data_channel`] | data channels of WebRTC | RFC 8831, RFC 8832 |
+//! | [`data_channel`] | WebRTC data channels | RFC 8831, RFC 8832 |
 //! | [`snap`] | INITs exchanged out of band, as in SDP | draft-hancke-tsvwg-snap |
-//! | [`config`] | what can be set: one path, several at once, published sets of both | RFC 9260 §16, RFC 6458 |
-//! | [`message`] | a user message and what goes with it | RFC 6458 §5.3 |
-//! | [`event`] | what an association tells its user | RFC 6458 §6.1 |
+//! | [`config`] | configuration: one path, several at once, published sets of options | RFC 9260 §16, RFC 6458 |
+//! | [`message`] | user messages and their parameters | RFC 6458 §5.3 |
+//! | [`event`] | notifications about an association | RFC 6458 §6.1 |
 //! | [`error`] | misuse by the local caller | |
-//! | [`counters`] | hostile, broken and late input, counted | |
+//! | [`counters`] | counters of hostile, broken and late input | |
 //! | `send` | the sending half: queue, SACKs, losses, partial reliability | RFC 9260 §6, §7 |
 //! | `receive` | the receiving half: TSNs, reassembly, order, the window | RFC 9260 §6 |
-//! | `path` | paths: reachability, RTO, MTU, what may be sent | RFC 9260 §6.3, §8 |
+//! | `path` | paths: reachability, RTO, MTU, allowance | RFC 9260 §6.3, §8 |
 //! | [`congestion`] | congestion control, coupled over paths or not | RFC 9260 §7, RFC 9438, RFC 6356 |
-//! | [`scheduler`] | which stream may send next | RFC 8260 §3 |
+//! | [`scheduler`] | stream schedulers | RFC 8260 §3 |
 //! | `auth` | authenticated chunks | RFC 4895 |
 //! | `wire` | packets, chunks, parameters, causes | RFC 9260 §3 |
-//! | [`serial`] | TSN, SSN, MID: numbers that wrap | RFC 1982 |
+//! | [`serial`] | TSN, SSN, MID: serial numbers | RFC 1982 |
 //! | [`identifier`] | associations, paths, streams, tags | RFC 9260 §1.3 |
 //!
-//! A user needs [`endpoint`] and what its methods name. The parts without a link are public with the
-//! feature `internals` only, for fuzzers and tests, and change with every version.
+//! Users need [`endpoint`] and the types that its methods use. The parts without a link are public
+//! only with the feature `internals`, for fuzzers and tests, and may change with every version.
 //!
 //! # Features
 //!
-//! | feature | what it brings |
+//! | feature | effect |
 //! | --- | --- |
-//! | `std` (default) | a checksum by the processor's own instructions, where it has some |
-//! | `serde` | the choices of [`config`], read and written by their names |
-//! | `internals` | the parts behind an endpoint, without a promise |
+//! | `std` (default) | checksums by instructions of the processor, where available |
+//! | `serde` | the options of [`config`] can be serialised by name |
+//! | `internals` | the parts behind an endpoint, without stability guarantees |
 //!
-//! # From a chapter to its file
+//! # From RFC sections to files
 //!
-//! | chapter of RFC 9260 | what | file |
+//! | section of RFC 9260 | what | file |
 //! | --- | --- | --- |
 //! | §3.1 | packets | `wire/packet.rs`, `wire/writer.rs` |
 //! | §3.2 | unknown chunks and parameters | `wire/action.rs`, `association/report.rs` |
@@ -74,7 +74,7 @@
 //! | §5.1.3 | the cookie | `endpoint/cookie.rs` |
 //! | §5.2 | collisions and restarts | `association/collision.rs`, `endpoint/init.rs` |
 //! | §5.2.6 | stale cookies | `association/handshake.rs` |
-//! | §5.3 | streams agreed on | `association/init_params/reading.rs` |
+//! | §5.3 | negotiated streams | `association/init_params/reading.rs` |
 //! | §5.4 | verification of addresses | `path/verification.rs`, `path/heartbeat.rs` |
 //! | §6.1 | sending data | `send/fill.rs`, `path/allowance.rs` |
 //! | §6.1 A | zero-window probes | `send/peer_window.rs` |
@@ -96,7 +96,7 @@
 //! | §9.1 | ABORT | `association/abort.rs` |
 //! | §9.2 | SHUTDOWN | `association/shutdown.rs` |
 //! | §10 | ICMP | `association/reachability.rs`, `association/tags.rs` |
-//! | §11 | what a user can do | `endpoint/mod.rs`, `endpoint/association_mut.rs` |
+//! | §11 | the upper-layer interface | `endpoint/mod.rs`, `endpoint/association_mut.rs` |
 //! | §12 | security | `endpoint/limit.rs`, `endpoint/cookie.rs` |
 //! | §16 | parameters | `config.rs` |
 //!
@@ -108,8 +108,8 @@
 //! | RFC 4895 | authentication | `auth/`, `association/authentication.rs` |
 //! | the same, §6.3 | AUTH in front of a COOKIE ECHO | `endpoint/cookie_echo.rs` |
 //! | RFC 4960 appendix A | ECN | `path/ecn.rs`, `send/congestion_echo.rs` |
-//! | RFC 5061 | addresses that come and go | `association/dynamic_address.rs` |
-//! | the same | what a user asks for, what a peer may change | `association/own_addresses.rs` |
+//! | RFC 5061 | dynamic addresses | `association/dynamic_address.rs` |
+//! | the same | requests of the user and of the peer | `association/own_addresses.rs` |
 //! | RFC 6356 | linked increases | `congestion/lia.rs` |
 //! | RFC 6458 | names of options and notifications | `config.rs`, `event.rs`, `endpoint/status.rs` |
 //! | RFC 6525 | re-configuration of streams | `association/reconfiguration.rs`, `association/streams.rs` |
@@ -118,10 +118,10 @@
 //! | RFC 7829 | potentially failed paths | `path/state.rs` |
 //! | RFC 8260 | interleaving, schedulers | `receive/interleaved.rs`, `send/queue/`, `scheduler/` |
 //! | RFC 8831, RFC 8832 | data channels | `data_channel/`, one file for each procedure |
-//! | RFC 8899 | the MTU found by probes | `path/mtu.rs` |
+//! | RFC 8899 | path MTU discovery by probes | `path/mtu.rs` |
 //! | RFC 8985 | RACK and tail-loss probes | `send/loss/` |
 //! | RFC 9438 | CUBIC | `congestion/cubic.rs` |
-//! | Iyengar et al. 2006, Dreibholz et al. 2010 | all paths at once | `config/multipath.rs`, `send/multipath/`, `path/flight_cap.rs`, `path/doubt.rs` |
+//! | Iyengar et al. 2006, Dreibholz et al. 2010 | concurrent use of all paths | `config/multipath.rs`, `send/multipath/`, `path/flight_cap.rs`, `path/doubt.rs` |
 //! | RFC 9653 | no checksum | `endpoint/input.rs`, `association/output.rs` |
 //! | draft-hancke-tsvwg-snap | INITs in SDP | `snap.rs`, `endpoint/out_of_band.rs` |
 //! | draft-ietf-ccwg-bbr | BBR | `congestion/bbr.rs` |

@@ -1,4 +1,4 @@
-//! A user message and what goes with it (RFC 6458 §5.3).
+//! User messages and their parameters (RFC 6458 §5.3).
 
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -7,107 +7,110 @@ use core::time::Duration;
 use crate::identifier::{PathId, Ppid, StreamId};
 use crate::serial::Tsn;
 
-/// How a message is to be sent: `SCTP_SNDINFO` and `SCTP_PRINFO` of RFC 6458 §5.3.4 and §5.3.7.
+/// The parameters of an outgoing message: `SCTP_SNDINFO` and `SCTP_PRINFO` of RFC 6458 §5.3.4 and
+/// §5.3.7.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SendInfo {
-    /// On which stream.
+    /// The stream.
     pub stream: StreamId,
-    /// The application's own identifier.
+    /// The payload protocol identifier of the application.
     pub ppid: Ppid,
-    /// Whether it may overtake the messages of its stream.
+    /// Whether it is sent unordered.
     pub unordered: bool,
     /// Whether the peer is asked to acknowledge at once (RFC 7053).
     pub sack_immediately: bool,
-    /// When to give up on it.
+    /// When to abandon the message.
     pub reliability: Reliability,
-    /// The path to prefer while it is active, instead of the primary one.
+    /// The path to use while it is active, instead of the primary one.
     pub path: Option<PathId>,
-    /// What the caller gets back when the message could not be sent.
+    /// A value that is returned if the message could not be delivered.
     pub context: u32,
 }
 
-/// When a message is given up (RFC 3758, RFC 7496).
+/// When a message is abandoned (RFC 3758, RFC 7496).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reliability {
     /// Never.
     #[default]
     Reliable,
-    /// When it has not been acknowledged this long after it was handed in (RFC 3758 §4.1, timed).
+    /// When it has not been acknowledged for this long after it was sent (RFC 3758 §4.1, timed).
     Lifetime(Duration),
-    /// When it has been retransmitted this often (RFC 7496 §3.1, limited retransmissions).
+    /// After this number of retransmissions (RFC 7496 §3.1, limited retransmissions).
     Retransmissions(u16),
-    /// When the send buffer is full and a message of higher priority wants in; a lower number is a
-    /// higher priority (RFC 7496 §3.2).
+    /// When the send buffer is full and a message of higher priority is sent; lower values are
+    /// higher priorities (RFC 7496 §3.2).
     Priority(u32),
 }
 
-/// A message, or a part of one, as it came in: `SCTP_RCVINFO` of RFC 6458 §5.3.5 and the data.
+/// A received message, or a part of one: `SCTP_RCVINFO` of RFC 6458 §5.3.5 and the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// On which stream.
+    /// The stream.
     pub stream: StreamId,
-    /// The application's own identifier.
+    /// The payload protocol identifier of the application.
     pub ppid: Ppid,
-    /// Whether it could overtake the messages of its stream.
+    /// Whether it was sent unordered.
     pub unordered: bool,
-    /// The number of the message within its stream (SSN or MID); of no meaning if unordered
+    /// The number of the message within its stream (SSN or MID); meaningless for unordered messages
     /// without interleaving.
     pub number: u32,
     /// The TSN of its first chunk in this part.
     pub tsn: Tsn,
     /// Whether this is the first part of the message.
     pub begins: bool,
-    /// Whether the message ends here; more parts follow otherwise (partial delivery).
+    /// Whether this is the last part of the message; otherwise more parts follow (partial
+    /// delivery).
     pub ends: bool,
-    /// The data, in pieces as they came; shares memory with the packets.
+    /// The data, in the pieces in which it arrived; shares memory with the packets.
     pub data: Pieces,
 }
 
 impl Message {
-    /// Bytes of data in this part.
+    /// Returns the number of bytes in this part.
     #[must_use]
     pub fn len(&self) -> usize {
         self.data.len()
     }
 
-    /// Whether there is no data. No message on the wire is empty, but the last part of one may be.
+    /// Returns whether there is no data. No message on the wire is empty, but the last part of one
+    /// may be.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.data.is_empty()
     }
 
-    /// The data in one piece; copies only if it came in several.
+    /// Returns the data in one piece; copies only if it arrived in several.
     #[must_use]
     pub fn into_bytes(self) -> Bytes {
         self.data.into_bytes()
     }
 }
 
-/// Data in the pieces in which it came. A single piece, which is the rule for small messages, costs
-/// no memory but its own.
+/// Data in the pieces in which it arrived. A single piece, the usual case for small messages, needs
+/// no further allocation.
 #[derive(Clone, Debug)]
 pub enum Pieces {
-    /// It came in one chunk.
+    /// The data arrived in one chunk.
     One(Bytes),
-    /// It came in several chunks, or there is none.
+    /// The data arrived in several chunks, or there is none.
     Many(Vec<Bytes>),
 }
 
 impl Pieces {
-    /// Bytes in all pieces.
+    /// Returns the number of bytes in all pieces.
     #[must_use]
     pub fn len(&self) -> usize {
         self.as_slice().iter().map(Bytes::len).sum()
     }
 
-    /// Whether there is no byte.
+    /// Returns whether there are no bytes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.as_slice().iter().all(Bytes::is_empty)
     }
 
-    /// The pieces, in order.
+    /// Returns the pieces in order.
     #[must_use]
     pub fn as_slice(&self) -> &[Bytes] {
         match self {
@@ -116,12 +119,12 @@ impl Pieces {
         }
     }
 
-    /// The pieces, in order.
+    /// Returns an iterator over the pieces in order.
     pub fn iter(&self) -> core::slice::Iter<'_, Bytes> {
         self.as_slice().iter()
     }
 
-    /// Puts a piece behind the others.
+    /// Appends a piece.
     pub fn push(&mut self, piece: Bytes) {
         match self {
             Self::One(first) => *self = Self::Many(alloc::vec![core::mem::take(first), piece]),
@@ -129,7 +132,7 @@ impl Pieces {
         }
     }
 
-    /// The data in one piece; copies only if it came in several.
+    /// Returns the data in one piece; copies only if it arrived in several.
     #[must_use]
     pub fn into_bytes(self) -> Bytes {
         match self {

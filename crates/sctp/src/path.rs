@@ -1,23 +1,23 @@
-//! One path of an association: one transport address of the peer (RFC 9260 §1.3), with all that is
-//! known of the way to it.
+//! One path of an association: one transport address of the peer (RFC 9260 §1.3), and everything
+//! known about it.
 //!
 //! | module | what | source |
 //! | --- | --- | --- |
 //! | `rto` | the retransmission timeout | RFC 9260 §6.3.1 |
 //! | `allowance` | what may be sent now: window, Max.Burst, pacing | RFC 9260 §6.1 |
-//! | `flight_cap` | the cap on what is under way | |
-//! | `flight` | data under way, and what acknowledgements and losses of it mean | RFC 9260 §7.2 |
-//! | `doubt` | whether the least round trip still holds | draft-ietf-ccwg-bbr §5.3.4 |
-//! | `estimates` | least round trip, delivery rate | draft-ietf-ccwg-bbr §4.1 |
-//! | `one_way` | by how much later what is sent arrives than on another path | |
-//! | `state` | reachable or not: error counts | RFC 9260 §8.2, RFC 7829 |
+//! | `flight_cap` | the cap on data in flight | |
+//! | `flight` | data in flight, and the effects of acknowledgements and losses | RFC 9260 §7.2 |
+//! | `doubt` | whether the minimum round-trip time is still valid | draft-ietf-ccwg-bbr §5.3.4 |
+//! | `estimates` | minimum round-trip time, delivery rate | draft-ietf-ccwg-bbr §4.1 |
+//! | `one_way` | how much later data arrives than on another path | |
+//! | `state` | reachability: error counts | RFC 9260 §8.2, RFC 7829 |
 //! | `heartbeat` | idle and failed paths, verification of addresses | RFC 9260 §8.3, §5.4 |
-//! | `verification` | how often addresses that the peer listed are asked | RFC 9260 §5.4 |
-//! | `mtu` | how large packets may be | RFC 8899 |
+//! | `verification` | how often addresses listed by the peer are probed | RFC 9260 §5.4 |
+//! | `mtu` | packet sizes | RFC 8899 |
 //! | `ecn` | congestion marks | RFC 9260 appendix A |
 //! | `source` | the address to send from | RFC 9260 §6.4 |
-//! | `draw` | numbers that nobody can guess | |
-//! | `paths` | all paths of an association, the primary one, the choice of one | RFC 9260 §6.4 |
+//! | `draw` | unpredictable numbers | |
+//! | `paths` | all paths of an association, the primary one, path selection | RFC 9260 §6.4 |
 
 use alloc::boxed::Box;
 use core::{
@@ -64,20 +64,20 @@ pub use state::PathState;
 /// Bytes of a UDP header, for paths with encapsulation (RFC 6951).
 const UDP_HEADER: usize = 8;
 
-/// One path.
+/// A path.
 #[derive(Debug)]
 pub struct Path {
-    /// Which one.
+    /// The identifier.
     pub id: PathId,
-    /// The address of the peer at its end. The port is that of the UDP encapsulation, 0 without.
+    /// The peer's address. The port is that of the UDP encapsulation, 0 without.
     pub remote: SocketAddr,
-    /// The address to send from; the routing's choice if none is given.
+    /// The local address to send from; if `None`, it is left to the routing table.
     pub local: Option<IpAddr>,
-    /// How long to wait for answers.
+    /// The retransmission timeout.
     pub rto: Rto,
-    /// When T3-rtx runs out, if it runs (RFC 9260 §6.3.2). Kept by the sender.
+    /// When T3-rtx expires, if it is running (RFC 9260 §6.3.2). Maintained by the sender.
     pub t3: Option<Duration>,
-    /// How much may be under way.
+    /// The congestion control.
     pub congestion: Box<dyn CongestionControl>,
     state: PathState,
     errors: u32,
@@ -113,7 +113,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// A path to `remote` of which nothing is known.
+    /// Creates a path to `remote` without measurements.
     #[must_use]
     pub fn new(
         id: PathId,
@@ -159,21 +159,21 @@ impl Path {
         }
     }
 
-    /// Bytes of SCTP packet that fit, common header included: the MTU without what is below. A multiple
-    /// of 4.
+    /// Returns the maximum size of an SCTP packet in bytes, including the common header: the MTU
+    /// minus the lower headers. A multiple of 4.
     #[must_use]
     pub fn mtu(&self) -> usize {
         (self.mtu.current() - self.overhead()) & !3
     }
 
-    /// Where the search for the path's MTU stands.
+    /// Returns the state of path MTU discovery.
     #[must_use]
     pub fn mtu_state(&self) -> MtuState {
         self.mtu.state()
     }
 
-    /// Bytes of the headers of IP and, if the path has it, of UDP encapsulation, and of a layer between
-    /// these and SCTP.
+    /// Returns the size in bytes of the IP header, of the UDP encapsulation if used, and of a layer
+    /// between these and SCTP.
     #[must_use]
     pub fn overhead(&self) -> usize {
         let ip = if self.remote.is_ipv4() { 20 } else { 40 };
@@ -181,13 +181,13 @@ impl Path {
         ip + udp + usize::from(self.packet_overhead)
     }
 
-    /// Whether packets go inside UDP (RFC 6951).
+    /// Returns whether packets are encapsulated in UDP (RFC 6951).
     #[must_use]
     pub fn is_encapsulated(&self) -> bool {
         self.remote.port() != 0
     }
 
-    /// When the last packet with user data was sent.
+    /// Returns when the last packet with user data was sent.
     #[must_use]
     pub fn last_sent(&self) -> Option<Duration> {
         self.last_sent

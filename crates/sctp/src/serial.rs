@@ -1,7 +1,7 @@
-//! Serial numbers, which cannot be compared wrongly (RFC 1982).
+//! Serial numbers with safe comparisons (RFC 1982).
 //!
-//! They wrap, so they have no `Ord`: what comes after what is only defined for two numbers that
-//! are less than half of the number space apart.
+//! They wrap around, so they have no `Ord`: an order is only defined for two numbers that are less
+//! than half of the number space apart.
 
 mod numbers;
 

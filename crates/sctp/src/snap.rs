@@ -1,11 +1,11 @@
-//! INITs exchanged out of band, as the attribute `sctp-init` of SDP (draft-hancke-tsvwg-snap, SNAP).
+//! INITs exchanged out of band, as the SDP attribute `sctp-init` (draft-hancke-tsvwg-snap, SNAP).
 //!
-//! Where both descriptions have the attribute, the association is up as soon as DTLS is: that saves
-//! two round trips. Each side writes its INIT ([`Endpoint::init_out_of_band`]), reads that of the other
-//! side, and calls [`Endpoint::connect_out_of_band`] when the DTLS handshake is over. The draft asks
-//! for more that is the matter of who writes the descriptions: an answer has the attribute only if the
-//! offer had one that [`Init::from_attribute`] could read; later descriptions repeat it unchanged; and
-//! where one side has none, both connect with a handshake.
+//! If both descriptions have the attribute, the association is established as soon as DTLS is,
+//! which saves two round trips. Each side writes its INIT ([`Endpoint::init_out_of_band`]), reads
+//! that of the other side, and calls [`Endpoint::connect_out_of_band`] after the DTLS handshake.
+//! The draft has further rules, which are up to the code that writes the descriptions: an answer
+//! has the attribute only if the offer had one that [`Init::from_attribute`] accepts; later
+//! descriptions repeat it unchanged; and if one side has none, both connect with a handshake.
 //!
 //! [`Endpoint::init_out_of_band`]: crate::endpoint::Endpoint::init_out_of_band
 //! [`Endpoint::connect_out_of_band`]: crate::endpoint::Endpoint::connect_out_of_band
@@ -16,13 +16,13 @@ use bytes::{Bytes, BytesMut};
 
 use crate::wire::{Chunk, EncodeChunk, InitChunk, Parameter};
 
-/// The name of the attribute: the line is `a=sctp-init:` and [`Init::to_attribute`].
+/// The name of the attribute: the line is `a=sctp-init:` followed by [`Init::to_attribute`].
 pub const ATTRIBUTE: &str = "sctp-init";
 
 /// The most bytes of an INIT that is read: several times what one with all extensions has.
 const MAX_INIT: usize = 2048;
 
-/// An INIT chunk that did not come in a packet.
+/// An INIT chunk that was exchanged out of band.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Init {
     chunk: InitChunk,
@@ -37,9 +37,9 @@ impl Init {
         &self.chunk
     }
 
-    /// Reads an INIT chunk (RFC 9260 §3.3.2): type, flags, length and value, with the padding or
-    /// without. `None` if it is something else, or an INIT that no association comes of: a tag of zero,
-    /// no streams, a window of less than 1500 bytes, a parameter with the wrong form.
+    /// Parses an INIT chunk (RFC 9260 §3.3.2): type, flags, length and value, with or without the
+    /// padding. Returns `None` if it is something else, or an unusable INIT: a tag of zero, no
+    /// streams, a window of less than 1500 bytes, or a malformed parameter.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let length = usize::from(u16::from_be_bytes([*bytes.get(2)?, *bytes.get(3)?]));
@@ -58,7 +58,7 @@ impl Init {
         is_sound.then_some(Self { chunk })
     }
 
-    /// The chunk, without padding.
+    /// Returns the chunk without padding.
     #[must_use]
     pub fn to_bytes(&self) -> Bytes {
         let chunk = Chunk::Init(self.chunk.clone());
@@ -67,8 +67,8 @@ impl Init {
         buffer.freeze()
     }
 
-    /// Reads the value of the attribute. `None`, where the draft wants the line ignored, if it is no
-    /// Base64 or [`Self::from_bytes`] does not know it.
+    /// Parses the value of the attribute. Returns `None` if it is not Base64 or not accepted by
+    /// [`Self::from_bytes`]; the draft requires the line to be ignored then.
     #[must_use]
     pub fn from_attribute(value: &str) -> Option<Self> {
         if value.len() > MAX_INIT * 2 {
@@ -77,7 +77,7 @@ impl Init {
         Self::from_bytes(&STANDARD.decode(value).ok()?)
     }
 
-    /// The value of the attribute.
+    /// Returns the value of the attribute.
     #[must_use]
     pub fn to_attribute(&self) -> String {
         STANDARD.encode(self.to_bytes())

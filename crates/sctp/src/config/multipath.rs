@@ -1,9 +1,9 @@
-//! All paths of an association at once: Concurrent Multipath Transfer (CMT-SCTP).
+//! Concurrent Multipath Transfer (CMT-SCTP): using all paths of an association at the same time.
 //!
-//! Each choice has the name that it was published with; [`Multipath`] puts them together, and a
-//! [`super::Profile`] is a set of choices that somebody published results with.
+//! Each option has its published name. [`Multipath`] combines them, and a [`super::Profile`] is a
+//! combination for which results were published.
 //!
-//! | choice | source |
+//! | option | source |
 //! | --- | --- |
 //! | [`StreamMapping`], [`StreamPreference`] | Dreibholz, Seggelmann, Tüxen, Rathgeb: Transmission Scheduling Optimizations for Concurrent Multipath Transfer, PFLDNeT 2010, §4 |
 //! | [`BufferSplitting`], [`ChunkRescheduling`] | Dreibholz, Becke, Rathgeb, Tüxen: On the Use of Concurrent Multipath Transfer over Asymmetric Paths, GLOBECOM 2010 |
@@ -11,52 +11,52 @@
 //! | [`NrSackPolicy`] | draft-tuexen-tsvwg-sctp-multipath §3; Natarajan et al., ICNP 2008 |
 //! | [`BurstLimit`] | RFC 9260 §6.1 rule D |
 //!
-//! Split fast retransmission (SFR, §3.1) and delayed acknowledgement (DAC, §3.3) are either on or
-//! off: [`Multipath::split_fast_retransmit`], [`Multipath::delayed_ack`].
+//! Split fast retransmission (SFR, §3.1) and delayed acknowledgement (DAC, §3.3) are booleans:
+//! [`Multipath::split_fast_retransmit`], [`Multipath::delayed_ack`].
 
 use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::identifier::StreamId;
 
-/// How an association uses all its confirmed, active paths for new data at once
+/// How an association uses all its confirmed, active paths for new data concurrently
 /// ([`crate::config::AssociationConfig::multipath`]).
 ///
-/// Both sides choose for themselves: what is said of receiving holds for what the peer sends. A
-/// message that names a path ([`crate::message::SendInfo::path`]) goes there, whatever the mapping.
+/// Each side chooses for itself: options of the receiver apply to what the peer sends. A message
+/// with an explicit path ([`crate::message::SendInfo::path`]) uses it, whatever the mapping.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Multipath {
-    /// Which path a stream's messages take.
+    /// Which path is used for the messages of a stream.
     pub mapping: StreamMapping,
-    /// What streams ask of the automatic mapping; those that are not named ask nothing.
+    /// The preferences of streams for the automatic mapping; streams that are not listed have none.
     pub preferences: Vec<(StreamId, StreamPreference)>,
-    /// Which path is served first.
+    /// The order in which paths are served.
     pub path_order: PathOrder,
-    /// How much of the send buffer one path may take.
+    /// How much of the send buffer one path may use.
     pub sender_splitting: BufferSplitting,
-    /// How much of the peer's window one path may take.
+    /// How much of the peer's receiver window one path may use.
     pub receiver_splitting: BufferSplitting,
-    /// When the window of a path may grow.
+    /// When the congestion window of a path may grow.
     pub cuc: Cuc,
-    /// SFR: whether a chunk is missing only if something arrived that was sent later *on its path*
-    /// (Iyengar et al. 2006 §3.1). Matters where losses are found by missing reports
-    /// ([`crate::config::LossDetection::Classic`]); those found by time are found by path anyway.
+    /// SFR: whether a chunk counts as missing only if something arrived that was sent later *on its
+    /// path* (Iyengar et al. 2006 §3.1). Applies if losses are detected by missing reports
+    /// ([`crate::config::LossDetection::Classic`]); detection by time is per path anyway.
     pub split_fast_retransmit: bool,
-    /// DAC: whether gaps are not reported at once, SACKs state for how many packets they are, and
-    /// missing reports count accordingly (Iyengar et al. 2006 §3.3).
+    /// DAC: whether gaps are not reported at once, SACKs contain the number of packets that they
+    /// cover, and missing reports count accordingly (Iyengar et al. 2006 §3.3).
     pub delayed_ack: bool,
-    /// Where a lost chunk is sent again.
+    /// The path on which a lost chunk is retransmitted.
     pub rtx_policy: RtxPolicy,
-    /// On which path an acknowledgement returns.
+    /// The path on which a SACK is sent.
     pub sack_path: SackPath,
-    /// When the peer is told that a chunk is held for good, if NR-SACK is agreed on.
+    /// When a chunk is reported as non-renegable, if NR-SACK was negotiated.
     pub nr_sack: NrSackPolicy,
-    /// How much may leave at once.
+    /// How much may be sent at once.
     pub burst: BurstLimit,
-    /// How much may be under way on a path, if that is bounded by more than its window.
+    /// An additional limit on the data in flight on a path, besides its congestion window.
     pub flight_cap: Option<FlightCap>,
-    /// Whether a chunk that holds up all others is sent once more on another path.
+    /// Whether a chunk that holds up all others is also sent on another path.
     pub rescheduling: ChunkRescheduling,
 }
 
@@ -81,136 +81,143 @@ impl Default for Multipath {
     }
 }
 
-/// Which path a stream's messages take. A stream whose path does not work for now takes any other.
+/// Which path is used for the messages of a stream. If the path of a stream does not work, the
+/// stream uses any other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StreamMapping {
-    /// Whichever path has room takes the next message of whichever stream has its turn: every
-    /// stream is spread over all paths.
+    /// Whichever path has space takes the next message of the next stream: every stream is spread
+    /// over all paths.
     #[default]
     RoundRobin,
-    /// By a table of streams and paths; a path is stated by its place in the order of paths, from
-    /// 0. Streams that it does not name go by round-robin.
+    /// By a table of streams and paths; a path is given by its position in the order of paths,
+    /// starting at zero. Streams that are not listed use round-robin.
     Table(Vec<(StreamId, usize)>),
-    /// The path at the place `stream mod paths`.
+    /// The path at position `stream mod paths`.
     Modulo,
-    /// By estimates of the paths' rates and delays and of what is queued: a message takes the path
-    /// on which it will be there first, and waits for that path if another that is free now would
+    /// By estimates of the paths' rates and delays and of the queued data: a message uses the path
+    /// on which it will arrive first, and waits for that path if another one that is free now would
     /// deliver it later.
     Automatic,
 }
 
-/// What a stream asks of [`super::StreamMapping::Automatic`]; other mappings do not ask. Preferences are
-/// optional: without any the mapping serves all streams alike.
+/// The preferences of a stream for [`super::StreamMapping::Automatic`]; other mappings ignore them.
+/// Preferences are optional: without any, the mapping treats all streams alike.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StreamPreference {
-    /// The lower, the sooner: a path takes the streams of the lowest value first, and slower paths
-    /// those of the highest, as long as they have something to send. 0 for streams without a preference.
+    /// The priority; lower values are more urgent: a path serves the streams with the lowest value
+    /// first, and slower paths those with the highest, as long as they have something to send. 0
+    /// for streams without a preference.
     pub priority: u16,
-    /// How long after it was sent a message should be there, as far as that can be estimated: the
-    /// stream takes no path on which it would come later while another one is in time. `None`: no
-    /// matter.
+    /// How soon after it was sent a message should arrive, as far as that can be estimated: the
+    /// stream avoids paths on which it would arrive later if another one is in time. `None`: no
+    /// deadline.
     pub deadline: Option<Duration>,
 }
 
-/// In which order paths are asked whether they have something to send.
+/// The order in which paths are offered new data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum PathOrder {
-    /// By their numbers: the order in which they were added.
+    /// By number: the order in which they were added.
     InOrder,
-    /// The one first on which nothing was sent for longest.
+    /// The path on which nothing was sent for longest first.
     OldestTransmission,
-    /// The one first on which a packet that leaves now would be there first, by estimates of delay,
-    /// rate and queue.
+    /// The path on which a packet sent now would arrive earliest first, by estimates of delay, rate
+    /// and queue.
     #[default]
     EarliestArrival,
-    /// The shortest smoothed round trip first; those never measured last.
+    /// The lowest smoothed round-trip time first; paths without a measurement last.
     LowestRtt,
     /// The largest congestion window first.
     LargestWindow,
     /// The largest slow-start threshold first.
     LargestSlowStartThreshold,
-    /// The largest room in its window first.
+    /// The largest free space in its window first.
     LargestSpace,
 }
 
-/// Which bytes of a path count against its share of a buffer. With `n` paths, new data does not go
+/// Which bytes of a path count against its share of a buffer. With `n` paths, new data is not sent
 /// on path `p` with `b_p` such bytes if
-/// - at the sender's side, `b_p` and one packet more exceed a share `1/n` of the send buffer;
-/// - at the receiver's side, `b_p` exceeds a share `1/n` of the peer's window and what is under way.
+///
+/// - at the sender's side, `b_p` plus one packet exceeds `1/n` of the send buffer;
+/// - at the receiver's side, `b_p` exceeds `1/n` of the sum of the peer's window and the data in
+///   flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum BufferSplitting {
-    /// No shares.
+    /// No limit per path.
     #[default]
     None,
-    /// Bytes sent on the path and neither cumulatively nor non-renegably acknowledged.
+    /// Bytes sent on the path that have been acknowledged neither cumulatively nor non-renegably.
     Queued,
-    /// Bytes under way on the path: gap acknowledgements take them out, too.
+    /// Bytes in flight on the path: those covered by gap acknowledgements do not count.
     Outstanding,
 }
 
-/// When the pseudo-cumulative point of a path counts as advanced, which lets its window grow.
+/// When the pseudo-cumulative TSN of a path counts as advanced, which lets its congestion window
+/// grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum Cuc {
-    /// No point for each path: when the cumulative TSN covers something that was sent on it.
+    /// No pseudo-cumulative TSN per path: when the cumulative TSN covers something that was sent on
+    /// it.
     None,
-    /// When the lowest TSN that the path has outstanding is acknowledged, retransmitted or not.
+    /// When the lowest outstanding TSN of the path is acknowledged, retransmitted or not.
     V1,
-    /// When the lowest outstanding TSN of those sent once, or the lowest of those retransmitted, is
-    /// acknowledged: a retransmission that is lost again does not stop the window.
+    /// When the lowest outstanding TSN among those sent once, or the lowest among those
+    /// retransmitted, is acknowledged: a retransmission that is lost again does not stall the
+    /// window.
     #[default]
     V2,
 }
 
-/// Where a chunk goes that was lost and is sent again before T3 runs out. After T3 it is another
-/// active path (RFC 9260 §6.4.1); among several the policy chooses.
+/// The path on which a lost chunk is retransmitted before T3 expires. After T3 it is another active
+/// path (RFC 9260 §6.4.1); if there are several, the policy chooses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum RtxPolicy {
-    /// RTX-SAME: the path that it was sent on.
+    /// RTX-SAME: the path on which it was sent.
     #[default]
     Same,
-    /// RTX-ASAP: a path whose window has room now; of several, the one with the most.
+    /// RTX-ASAP: a path whose window has space now; if there are several, the one with the most.
     Asap,
     /// RTX-CWND: the path with the largest congestion window.
     Cwnd,
     /// RTX-SSTHRESH: the path with the largest slow-start threshold.
     Ssthresh,
-    /// RTX-LOSSRATE: the path that lost the least part of what was sent on it.
+    /// RTX-LOSSRATE: the path with the lowest loss rate.
     LossRate,
 }
 
-/// Where a SACK is sent.
+/// The path on which a SACK is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum SackPath {
-    /// The path on which the last packet with data came (RFC 9260 §6.4).
+    /// The path on which the last packet with data arrived (RFC 9260 §6.4).
     LastArrival,
-    /// Of the paths that delivered data since the last SACK, the one on which a SACK went least
-    /// lately.
+    /// Of the paths that delivered data since the last SACK, the one on which a SACK was sent least
+    /// recently.
     InTurn,
-    /// Of the active paths that packets came on lately, the one with the least round trip; another
-    /// one after data came twice, as the SACKs may have been lost there.
+    /// Of the active paths on which packets arrived recently, the one with the lowest round-trip
+    /// time; after duplicate data another one, since SACKs may have been lost there.
     #[default]
     LowestRtt,
-    /// The path on which the first packet with data came since the last SACK.
+    /// The path on which the first packet with data since the last SACK arrived.
     First,
 }
 
-/// When a chunk is acknowledged non-renegably: the sender may forget it from then on.
+/// When a chunk is acknowledged non-renegably, so that the sender may free it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
@@ -218,34 +225,34 @@ pub enum SackPath {
 pub enum NrSackPolicy {
     /// When its message has been delivered to the application.
     AtDelivery,
-    /// When it has arrived: this receiver never drops what it has reported.
+    /// When it has arrived: this receiver never drops what it has acknowledged.
     #[default]
     AtArrival,
 }
 
-/// What `Max.Burst` ([`crate::config::AssociationConfig::max_burst`]) means where several paths are
-/// used at once and nothing paces the packets.
+/// The meaning of `Max.Burst` ([`crate::config::AssociationConfig::max_burst`]) if several paths
+/// are used concurrently and packets are not paced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum BurstLimit {
-    /// As many bytes as were acknowledged on the path since, and `Max.Burst` packets more.
+    /// As many bytes as were acknowledged on the path meanwhile, plus `Max.Burst` packets.
     #[default]
     Acknowledged,
-    /// `Max.Burst` packets with new data on each path for every event: a packet that came in, a
-    /// message that was handed in, a timer. What is not used is lost.
+    /// `Max.Burst` packets with new data on each path for every event: an incoming packet, a new
+    /// message, a timer. The unused rest is lost.
     PerEvent,
-    /// As [`Self::PerEvent`], on all paths together.
+    /// Like [`Self::PerEvent`], but for all paths together.
     Total,
-    /// No limit but the window.
+    /// No limit except the window.
     None,
 }
 
-/// How much may be under way on a path at most, by its estimates.
+/// The maximum amount of data in flight on a path, derived from its estimates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FlightCap {
-    /// Percent of estimated bandwidth by least round trip; at least 100.
+    /// The percentage of estimated bandwidth times minimum round-trip time; at least 100.
     pub percent: u16,
 }
 
@@ -255,8 +262,8 @@ impl Default for FlightCap {
     }
 }
 
-/// Whether the chunk that holds up the cumulative acknowledgement is sent once more, on a path that
-/// has room, when a full buffer keeps new data back. No window is cut for it.
+/// Whether the chunk that holds up the cumulative acknowledgement is also sent on a path with free
+/// space when a full buffer blocks new data. No window is reduced for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
@@ -269,7 +276,7 @@ pub enum ChunkRescheduling {
     Sender,
     /// When the peer's window is full.
     Receiver,
-    /// When either is full.
+    /// When either of them is full.
     Both,
 }
 

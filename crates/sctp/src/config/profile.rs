@@ -1,43 +1,43 @@
-//! Published sets of choices, so that published results can be had again.
+//! Published sets of options, for reproducing published results.
 
 use super::AssociationConfig;
 
 mod pfldnet2010;
 
-/// A published set of choices.
+/// A published set of options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Profile {
     /// Dreibholz, Seggelmann, Tüxen, Rathgeb: Transmission Scheduling Optimizations for Concurrent
-    /// Multipath Transfer, PFLDNeT 2010. The paper leaves some choices open; [`Self::choices`] says
-    /// where each one is from.
+    /// Multipath Transfer, PFLDNeT 2010. The paper leaves some options open; [`Self::choices`]
+    /// gives the source of each.
     Pfldnet2010,
 }
 
-/// One choice of a profile, as a person may read it.
+/// One choice of a profile, in readable form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Choice {
-    /// What is chosen: an option of [`AssociationConfig`] or of [`super::Multipath`], or what the
-    /// application does.
+    /// The name: an option of [`AssociationConfig`] or of [`super::Multipath`], or a property of
+    /// the application.
     pub name: &'static str,
-    /// What it is set to.
+    /// The value.
     pub value: &'static str,
-    /// Where that is from.
+    /// The source.
     pub source: &'static str,
-    /// Whether nothing but a fit to the published results speaks for it (printed as †).
+    /// Whether it is supported only by a fit to the published results (printed as †).
     pub fitted: bool,
 }
 
 impl Profile {
-    /// Sets the options of an association. Sizes of buffers, numbers of streams and the stream
-    /// mapping are the experiment's and stay as they are.
+    /// Sets the options of an association. Buffer sizes, numbers of streams and the stream mapping
+    /// are left to the experiment.
     pub fn apply(self, config: &mut AssociationConfig) {
         match self {
             Self::Pfldnet2010 => pfldnet2010::apply(config),
         }
     }
 
-    /// All that was chosen, also what is the application's to do, with its sources.
+    /// Returns all choices with their sources, including those that concern the application.
     #[must_use]
     pub const fn choices(self) -> &'static [Choice] {
         match self {

@@ -1,9 +1,9 @@
-//! Something that is built in, or something of the same kind that the caller supplies.
+//! A choice between a built-in algorithm and one supplied by the caller.
 
 use alloc::sync::Arc;
 use core::fmt;
 
-/// One that is built in, by its kind, or the caller's own, by what makes it.
+/// A built-in algorithm, by its kind, or the caller's own, by its factory.
 ///
 /// ```
 /// use eyas_sctp::config::{AssociationConfig, CongestionControlKind};
@@ -12,9 +12,9 @@ use core::fmt;
 /// config.congestion_control = CongestionControlKind::Bbr.into();
 /// ```
 pub enum Selection<K, F: ?Sized> {
-    /// One that is built in.
+    /// A built-in algorithm.
     BuiltIn(K),
-    /// The caller's.
+    /// The caller's own.
     Custom(Arc<F>),
 }
 

@@ -1,7 +1,7 @@
-//! Windows and round trips, whether one path is used or several: where RFC 9260 differs from what was
-//! usual before it, and from simulation models.
+//! Windows and round-trip times, for one path or several: where RFC 9260 differs from earlier
+//! practice and from simulation models.
 
-/// The congestion window of a new path, for an MTU in bytes of IP packet.
+/// The initial congestion window of a path, for an MTU in bytes of IP packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum InitialWindow {
@@ -13,7 +13,7 @@ pub enum InitialWindow {
 }
 
 impl InitialWindow {
-    /// In bytes.
+    /// Returns the window in bytes.
     #[must_use]
     pub fn bytes(self, mtu: usize) -> usize {
         let usual = match self {
@@ -24,18 +24,18 @@ impl InitialWindow {
     }
 }
 
-/// The slow-start threshold of a new path.
+/// The initial slow-start threshold of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum InitialThreshold {
-    /// None until something is lost.
+    /// No threshold until a loss.
     #[default]
     Unbounded,
-    /// The window that the peer advertised in the handshake (RFC 4960 §7.2.1 suggests it).
+    /// The window advertised by the peer in the handshake (suggested by RFC 4960 §7.2.1).
     PeerWindow,
 }
 
-/// What becomes of the congestion window of a path on which nothing was sent for a retransmission
+/// How the congestion window of a path is reduced after nothing was sent on it for a retransmission
 /// timeout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -43,30 +43,31 @@ pub enum IdleWindow {
     /// Halved for each timeout, down to 4 MTU (RFC 9260 §7.2.1).
     #[default]
     Halved,
-    /// Back to [`InitialWindow`] at once.
+    /// Reset to [`InitialWindow`] at once.
     Initial,
 }
 
-/// What closes the window that the peer is told.
+/// What reduces the advertised receiver window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WindowAccounting {
-    /// User data, and the memory that chunks cost beyond it: tiny chunks close the window early.
+    /// User data and the memory overhead of chunks: tiny chunks close the window early.
     #[default]
     Memory,
-    /// User data alone, as simulation models have it. A peer that sends tiny chunks can make this
-    /// side hold many times the receive buffer.
+    /// User data only, as in simulation models. With tiny chunks, a peer can make this side use
+    /// many times the receive buffer.
     Payload,
 }
 
-/// A SACK tells of chunks of all paths, but it comes back on one: what it measures of the others is
-/// the way there on one path and the way back on another.
+/// Which chunks provide round-trip time samples. A SACK acknowledges chunks of all paths but is
+/// returned on one of them: for chunks of other paths it measures the forward delay of one path
+/// plus the backward delay of another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RttSampling {
-    /// Every SACK measures every path of which it newly acknowledges something.
+    /// Every newly acknowledged chunk.
     #[default]
     AnyPath,
-    /// Only chunks that were sent on the path on which the SACK came back are measured.
+    /// Only chunks that were sent on the path on which the SACK returned.
     SackPath,
 }

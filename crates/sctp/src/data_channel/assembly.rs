@@ -1,5 +1,5 @@
-//! Messages that come in parts: because the association had no room for them whole, or because an old
-//! peer cuts them itself (RFC 8831 §6.6, deprecated).
+//! Messages that arrive in parts: because the association had no room for the whole, or because an
+//! old peer splits them itself (RFC 8831 §6.6, deprecated).
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

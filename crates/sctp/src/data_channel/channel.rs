@@ -6,20 +6,20 @@ use super::dcep::Open;
 use super::settings::ChannelOptions;
 use crate::message::Reliability;
 
-/// Where a channel stands: `RTCDataChannelState`.
+/// The state of a channel: `RTCDataChannelState`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ChannelState {
-    /// The peer was asked, or the association is not up. Messages can be sent, and keep their order
-    /// until the peer has answered (RFC 8832 §6).
+    /// The peer has been asked but has not answered, or the association is not established.
+    /// Messages can be sent, and keep their order until the peer has answered (RFC 8832 §6).
     Connecting,
-    /// Both sides have it.
+    /// Open on both sides.
     Open,
-    /// What waits is sent; then the stream is reset.
+    /// Waiting messages are sent; then the stream is reset.
     Closing,
 }
 
-/// A channel as both sides agreed on it.
+/// A channel as negotiated by both sides.
 #[derive(Clone, Debug)]
 pub struct Channel {
     pub(super) label: String,
@@ -79,43 +79,43 @@ impl Channel {
         self.label.len() + self.protocol.len()
     }
 
-    /// Its name.
+    /// Returns its label.
     #[must_use]
     pub fn label(&self) -> &str {
         &self.label
     }
 
-    /// Its subprotocol, empty if there is none.
+    /// Returns its subprotocol, empty if it has none.
     #[must_use]
     pub fn protocol(&self) -> &str {
         &self.protocol
     }
 
-    /// Whether messages keep their order.
+    /// Returns whether messages are delivered in order.
     #[must_use]
     pub const fn is_ordered(&self) -> bool {
         self.ordered
     }
 
-    /// When a message is given up.
+    /// Returns when messages are abandoned.
     #[must_use]
     pub const fn reliability(&self) -> Reliability {
         self.reliability
     }
 
-    /// The share that it should have beside others.
+    /// Returns its priority relative to other channels.
     #[must_use]
     pub const fn priority(&self) -> u16 {
         self.priority
     }
 
-    /// Whether it was agreed on beforehand.
+    /// Returns whether it was agreed on beforehand.
     #[must_use]
     pub const fn is_negotiated(&self) -> bool {
         self.negotiated
     }
 
-    /// Where it stands.
+    /// Returns its state.
     #[must_use]
     pub const fn state(&self) -> ChannelState {
         self.state

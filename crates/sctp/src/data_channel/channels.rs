@@ -1,4 +1,4 @@
-//! What a user of channels can do.
+//! The API of data channels.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use bytes::Bytes;
@@ -54,7 +54,7 @@ pub struct DataChannels {
 }
 
 impl DataChannels {
-    /// None so far. `association` is one of `endpoint`, as far up as it may be.
+    /// Creates a set without channels. `association` belongs to `endpoint`, in any state.
     #[must_use]
     pub fn new(endpoint: &Endpoint, association: AssociationId, settings: Settings) -> Self {
         let mut channels = Self {
@@ -78,11 +78,11 @@ impl DataChannels {
         channels
     }
 
-    /// Opens a channel and gives its stream, by which it is called. Messages can be sent at once;
-    /// [`ChannelEvent::Opened`] says that the peer has it, too.
+    /// Opens a channel and returns its stream, which identifies it. Messages can be sent at once;
+    /// [`ChannelEvent::Opened`] reports that the peer has it too.
     ///
     /// # Errors
-    /// If there are too many channels, a name is too long, or the stream wished for is not free.
+    /// If there are too many channels, a name is too long, or the requested stream is not free.
     pub fn open(
         &mut self,
         now: Duration,
@@ -115,10 +115,10 @@ impl DataChannels {
         Ok(id)
     }
 
-    /// Hands in a message. It is taken whole or not at all.
+    /// Sends a message. It is accepted whole or not at all.
     ///
     /// # Errors
-    /// [`ChannelError::Full`] until [`ChannelEvent::Writable`]; others for good.
+    /// [`ChannelError::Full`] until [`ChannelEvent::Writable`]; other errors are permanent.
     pub fn send(
         &mut self,
         now: Duration,
@@ -157,8 +157,8 @@ impl DataChannels {
         Ok(())
     }
 
-    /// Closes a channel once what waits has been sent. [`ChannelEvent::Closed`] says when both sides
-    /// have; until then, messages may still come.
+    /// Closes a channel once the waiting messages have been sent. [`ChannelEvent::Closed`] reports
+    /// that both sides have closed it; until then, messages may still arrive.
     ///
     /// # Errors
     /// If there is no such channel.
@@ -184,15 +184,15 @@ impl DataChannels {
         Ok(())
     }
 
-    /// Bytes handed in for a channel that have not been sent for the first time (`bufferedAmount`);
-    /// the message that opens it counts, too.
+    /// Returns how many bytes of a channel have not been sent for the first time yet
+    /// (`bufferedAmount`), including the message that opens it.
     #[must_use]
     pub fn buffered_amount(&self, endpoint: &Endpoint, id: StreamId) -> usize {
         endpoint.stream_queue(self.association, id).map_or(0, |queue| queue.unsent)
     }
 
-    /// Lets [`ChannelEvent::BufferedAmountLow`] come whenever what waits to be sent falls to so many
-    /// bytes (`bufferedAmountLowThreshold`). Before this is called, it does not come.
+    /// Enables [`ChannelEvent::BufferedAmountLow`] whenever the buffered amount falls to this
+    /// number of bytes (`bufferedAmountLowThreshold`). It is disabled by default.
     ///
     /// # Errors
     /// If there is no such channel.
@@ -213,39 +213,40 @@ impl DataChannels {
         Ok(())
     }
 
-    /// While paused, no message is taken from the association, so that its window closes and the peer
-    /// has to wait; everything else goes on.
+    /// While paused, no message is read from the association, so that its window closes and the
+    /// peer must wait; everything else continues.
     pub fn pause_receiving(&mut self, paused: bool) {
         self.is_paused = paused;
     }
 
-    /// One channel.
+    /// Returns a channel.
     #[must_use]
     pub fn get(&self, id: StreamId) -> Option<&Channel> {
         self.channels.get(&id)
     }
 
-    /// All channels by their streams.
+    /// Returns all channels with their streams.
     pub fn iter(&self) -> impl Iterator<Item = (StreamId, &Channel)> {
         self.channels.iter().map(|(id, channel)| (*id, channel))
     }
 
-    /// The association that they belong to.
+    /// Returns the association that they belong to.
     #[must_use]
     pub const fn association(&self) -> AssociationId {
         self.association
     }
 
-    /// What the peer should not have sent.
+    /// Returns the counters of invalid input from the peer.
     #[must_use]
     pub const fn counters(&self) -> ChannelCounters {
         self.counters
     }
 
-    /// What to do next, in the place of [`Endpoint::poll_output`]: to be drained after each input or
-    /// call until it gives [`io::Output::Timeout`]. Events of this association that are not about
-    /// channels, and those of others, are passed on. Where the association ends, its own last event
-    /// comes first, then what had come before, then a [`ChannelEvent::Closed`] for each channel.
+    /// Returns the next output. It replaces [`Endpoint::poll_output`] and must be called after each
+    /// input or call until it returns [`io::Output::Timeout`]. Events of this association that do
+    /// not concern channels, and those of other associations, are passed on. When the association
+    /// ends, its own last event is returned first, then what had arrived before, then a
+    /// [`ChannelEvent::Closed`] for each channel.
     pub fn poll_output(&mut self, now: Duration, endpoint: &mut Endpoint) -> Output {
         loop {
             if let Some(event) = self.events.pop_front() {

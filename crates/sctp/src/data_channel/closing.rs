@@ -1,6 +1,6 @@
-//! Channels closed by resets of their streams (RFC 8831 §6.7, RFC 6525): each side resets its own once
-//! what waited has been sent, and who sees the other side's stream reset follows. The number is free
-//! when both are.
+//! Closes channels by resetting their streams (RFC 8831 §6.7, RFC 6525): each side resets its own
+//! once the waiting messages have been sent, and a side that sees the other's stream reset follows.
+//! The number is free when both are.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;

@@ -34,20 +34,19 @@ const FIXED: usize = 12;
 /// The bit of the channel type that lets messages overtake each other.
 const UNORDERED: u8 = 0x80;
 
-/// The priority of a channel whose user wishes none: "below normal" would be 128, "high" 512
-/// (RFC 8831 §6.4).
+/// The default priority of a channel: "below normal" would be 128, "high" 512 (RFC 8831 §6.4).
 pub const NORMAL_PRIORITY: u16 = 256;
 
-/// A DATA_CHANNEL_OPEN: how both sides are to send on a channel.
+/// A DATA_CHANNEL_OPEN message: how both sides are to send on a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Open {
-    /// Whether messages keep their order.
+    /// Whether messages are delivered in order.
     pub ordered: bool,
-    /// When a message is given up. The wire has lifetimes in milliseconds.
+    /// When messages are abandoned. The wire format has lifetimes in milliseconds.
     pub reliability: Reliability,
-    /// The share of the channel beside others, 256 as a rule.
+    /// The priority relative to other channels, usually 256.
     pub priority: u16,
-    /// Its name, which need not be unique; at most 65,535 bytes.
+    /// The label, which need not be unique; at most 65,535 bytes.
     pub label: String,
     /// The subprotocol, registered or private; at most 65,535 bytes.
     pub protocol: String,
@@ -56,15 +55,15 @@ pub struct Open {
 /// A message of DCEP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dcep {
-    /// A channel is to be open on the stream that this came on.
+    /// A request to open a channel on the stream on which this was received.
     Open(Open),
-    /// It is.
+    /// The channel is open.
     Ack,
 }
 
 impl Dcep {
-    /// Reads a message with the payload protocol identifier 50. `None` if it is of an unknown type, too
-    /// short, longer than it says, or has names that are not UTF-8.
+    /// Parses a message with the payload protocol identifier 50. Returns `None` if it is of an
+    /// unknown type, has the wrong length, or has names that are not UTF-8.
     #[must_use]
     pub fn parse(message: &[u8]) -> Option<Self> {
         match *message.first()? {
@@ -74,7 +73,7 @@ impl Dcep {
         }
     }
 
-    /// The message as it goes on the wire.
+    /// Returns the encoded message.
     #[must_use]
     pub fn to_bytes(&self) -> Bytes {
         match self {

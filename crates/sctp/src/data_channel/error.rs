@@ -1,10 +1,10 @@
-//! Why a call was refused.
+//! Errors of calls.
 
 use core::fmt;
 
 use crate::error::Error;
 
-/// Why a call on the channels of an association was refused.
+/// Why a call on the channels of an association failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChannelError {
@@ -12,20 +12,20 @@ pub enum ChannelError {
     NoChannel,
     /// The channel is closing, or the association has ended.
     NotOpen,
-    /// There is a channel on this stream already, or its number is beyond those agreed on.
+    /// There is already a channel on this stream, or its number exceeds the negotiated ones.
     BadStream,
-    /// There are as many channels as there may be, or no stream is left.
+    /// The maximum number of channels is reached, or no stream is left.
     TooManyChannels,
     /// A label or protocol has more than 65,535 bytes.
     NameTooLong,
-    /// The peer takes no message as large, or the send buffer never holds it.
+    /// The message exceeds the peer's maximum or the size of the send buffer.
     MessageTooLarge {
-        /// The largest message, in bytes.
+        /// The maximum message size, in bytes.
         limit: usize,
     },
-    /// There is no room now; wait for [`super::ChannelEvent::Writable`].
+    /// There is no space now; wait for [`super::ChannelEvent::Writable`].
     Full,
-    /// The association refused for a reason of its own.
+    /// An error of the association.
     Association(Error),
 }
 

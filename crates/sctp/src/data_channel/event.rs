@@ -1,4 +1,4 @@
-//! What the user of channels is told.
+//! Events of channels.
 
 use bytes::Bytes;
 
@@ -6,51 +6,52 @@ use super::payload::Kind;
 use crate::identifier::StreamId;
 use crate::io;
 
-/// What [`super::DataChannels::poll_output`] gives.
+/// The outputs of [`super::DataChannels::poll_output`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// What the endpoint gave: packets to send, events that are not about channels, and at last the
-    /// time at which to call again.
+    /// An output of the endpoint: packets to send, events that do not concern channels, and finally
+    /// the time of the next call.
     Endpoint(io::Output),
-    /// Something happened to a channel.
+    /// An event of a channel.
     Channel(ChannelEvent),
 }
 
-/// Something happened to a channel.
+/// An event of a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChannelEvent {
-    /// It is open: the peer said so, or opened it itself.
+    /// The channel is open: the peer has confirmed it, or opened it itself.
     Opened {
-        /// Its stream.
+        /// The stream of the channel.
         id: StreamId,
         /// Whether the peer opened it.
         by_peer: bool,
     },
-    /// A message came.
+    /// A message arrived.
     Message {
-        /// The channel's stream.
+        /// The stream of the channel.
         id: StreamId,
-        /// Whether it is a text.
+        /// Whether it is text or binary.
         kind: Kind,
-        /// All of it.
+        /// The whole message.
         data: Bytes,
     },
-    /// What waits to be sent has fallen to the threshold (`bufferedamountlow`).
+    /// The buffered amount has fallen to the threshold (`bufferedamountlow`).
     BufferedAmountLow {
-        /// The channel's stream.
+        /// The stream of the channel.
         id: StreamId,
     },
-    /// There is room for messages again, after one was refused with [`super::ChannelError::Full`].
+    /// There is space for messages again, after [`super::ChannelError::Full`].
     Writable,
-    /// The peer closes it, or broke its rules: no more can be sent, what waits still goes.
+    /// The peer closes the channel, or violated its rules: nothing more can be sent, but waiting
+    /// messages still are.
     Closing {
-        /// The channel's stream.
+        /// The stream of the channel.
         id: StreamId,
     },
-    /// It is closed. Its stream may be given to another channel from now on.
+    /// The channel is closed. Its stream may now be reused for another channel.
     Closed {
-        /// The channel's stream.
+        /// The stream of the channel.
         id: StreamId,
     },
 }

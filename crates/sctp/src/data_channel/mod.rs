@@ -1,23 +1,23 @@
-//! Data channels of WebRTC over one association (RFC 8831), opened in-band by DCEP (RFC 8832) or by
-//! agreement beforehand.
+//! WebRTC data channels over one association (RFC 8831), opened in-band by DCEP (RFC 8832) or by
+//! prior agreement.
 //!
-//! | file | job | source |
+//! | file | purpose | source |
 //! | --- | --- | --- |
-//! | `channels` | what a user can do | RFC 8831 §6.4, W3C WebRTC §6 |
-//! | `settings` | what can be set, for all channels and for one | RFC 8831 §6.2, RFC 8841 §6 |
-//! | `dcep` | DATA_CHANNEL_OPEN and DATA_CHANNEL_ACK on the wire | RFC 8832 §5 |
+//! | `channels` | the API | RFC 8831 §6.4, W3C WebRTC §6 |
+//! | `settings` | configuration of all channels and of one | RFC 8831 §6.2, RFC 8841 §6 |
+//! | `dcep` | encoding of DATA_CHANNEL_OPEN and DATA_CHANNEL_ACK | RFC 8832 §5 |
 //! | `payload` | payload protocol identifiers, empty messages | RFC 8831 §6.6, §8 |
 //! | `channel` | one channel | RFC 8831 §6.4 |
-//! | `opening` | channels that the peer opens, and its acknowledgements | RFC 8832 §6 |
-//! | `receiving` | messages that came in | RFC 8831 §6.6 |
-//! | `assembly` | messages that come in parts | RFC 8831 §6.6 |
-//! | `closing` | streams reset, identifiers free again | RFC 8831 §6.7, RFC 6525 |
-//! | `notices` | what happened to the association | |
-//! | `event`, `error`, `counters` | what the user is told | |
+//! | `opening` | channels opened by the peer, and its acknowledgements | RFC 8832 §6 |
+//! | `receiving` | incoming messages | RFC 8831 §6.6 |
+//! | `assembly` | messages that arrive in parts | RFC 8831 §6.6 |
+//! | `closing` | stream resets and reuse of identifiers | RFC 8831 §6.7, RFC 6525 |
+//! | `notices` | events of the association | |
+//! | `event`, `error`, `counters` | what the caller gets | |
 //!
-//! [`DataChannels`] belongs to one association of an [`Endpoint`](crate::endpoint::Endpoint), and an
-//! association without channels costs nothing for them. The driver hands packets and time to the
-//! endpoint as ever ([`crate::io`]) and drains [`DataChannels::poll_output`] in the place of the
+//! [`DataChannels`] belongs to one association of an [`Endpoint`](crate::endpoint::Endpoint);
+//! associations without channels have no overhead. The driver passes packets and time to the
+//! endpoint as usual ([`crate::io`]), and calls [`DataChannels::poll_output`] in place of the
 //! endpoint's own `poll_output`:
 //!
 //! ```

@@ -1,5 +1,5 @@
-//! What happened to the association, and when that is acted on: what the peer did after its last
-//! message is the user's to know after that message.
+//! Events of the association, and when they take effect: what the peer did after its last message
+//! is reported after that message.
 
 use alloc::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Channels that the peer opens, and its word that it has ours (RFC 8832 §6).
+//! Channels opened by the peer, and its acknowledgements of ours (RFC 8832 §6).
 
 use super::channel::{Channel, ChannelState};
 use super::channels::{Control, DataChannels};

@@ -1,5 +1,5 @@
-//! What the payload protocol identifier says of a message (RFC 8831 §8), and messages that are empty,
-//! which SCTP cannot carry (§6.6).
+//! The payload protocol identifiers of messages (RFC 8831 §8), and empty messages, which SCTP
+//! cannot carry (§6.6).
 
 use bytes::Bytes;
 
@@ -9,26 +9,26 @@ use crate::identifier::Ppid;
 pub mod ppid {
     use crate::identifier::Ppid;
 
-    /// A message of DCEP.
+    /// A DCEP message.
     pub const DCEP: Ppid = Ppid(50);
-    /// A text, or the last part of one.
+    /// A text message, or its last part.
     pub const STRING: Ppid = Ppid(51);
-    /// A part of a binary message that is not the last one. Nobody is to send it any more.
+    /// A part of a binary message other than the last one (deprecated).
     pub const BINARY_PARTIAL: Ppid = Ppid(52);
-    /// A binary message, or the last part of one.
+    /// A binary message, or its last part.
     pub const BINARY: Ppid = Ppid(53);
-    /// A part of a text that is not the last one. Nobody is to send it any more.
+    /// A part of a text message other than the last one (deprecated).
     pub const STRING_PARTIAL: Ppid = Ppid(54);
-    /// A text without a character.
+    /// An empty text message.
     pub const STRING_EMPTY: Ppid = Ppid(56);
-    /// A binary message without a byte.
+    /// An empty binary message.
     pub const BINARY_EMPTY: Ppid = Ppid(57);
 }
 
-/// What a message is to its user.
+/// The kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Text in UTF-8. Whether it is that, nobody has looked.
+    /// Text. It is not checked to be valid UTF-8.
     Text,
     /// Bytes.
     Binary,

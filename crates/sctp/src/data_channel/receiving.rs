@@ -1,4 +1,4 @@
-//! Messages that came in (RFC 8831 §6.6).
+//! Incoming messages (RFC 8831 §6.6).
 
 use bytes::Bytes;
 

@@ -1,4 +1,4 @@
-//! What can be set: for all channels of an association, and for one.
+//! The configuration of all channels of an association, and of one channel.
 
 use alloc::string::String;
 
@@ -20,17 +20,17 @@ const MTU: u16 = 1280;
 /// What a DTLS 1.2 record with an AEAD adds to a packet, in bytes.
 const RECORD: u8 = 37;
 
-/// Which side of DTLS this one is. It decides whose streams have even numbers (RFC 8832 §6).
+/// The DTLS role of this side. It determines which side uses even stream numbers (RFC 8832 §6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// It opens channels on streams with even numbers.
+    /// Opens channels on streams with even numbers.
     Client,
-    /// It opens channels on streams with odd numbers.
+    /// Opens channels on streams with odd numbers.
     Server,
 }
 
 impl Role {
-    /// Whether this side opens channels on `stream`.
+    /// Returns whether this side opens channels on `stream`.
     #[must_use]
     pub const fn opens(self, stream: StreamId) -> bool {
         stream.0 % 2 == self.first()
@@ -45,26 +45,28 @@ impl Role {
     }
 }
 
-/// What is so for all channels of an association.
+/// The configuration of all channels of an association.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// Which side of DTLS this one is.
+    /// The DTLS role of this side.
     pub role: Role,
-    /// The most channels at a time, whoever opened them.
+    /// The maximum number of channels, opened by either side.
     pub max_channels: usize,
-    /// The largest message that is taken, in bytes: what this side says as `a=max-message-size`. A
-    /// channel on which a larger one comes is closed.
+    /// The largest message that is accepted, in bytes, for this side's `a=max-message-size`. A
+    /// channel on which a larger one arrives is closed.
     pub max_message_size: usize,
-    /// The largest message that the peer takes: its `a=max-message-size`, 0 if it takes any, and 65,536
-    /// if it did not say (RFC 8841 §6.1).
+    /// The largest message that the peer accepts: its `a=max-message-size`, 0 for no limit, and
+    /// 65,536 if the attribute is missing (RFC 8841 §6.1).
     pub peer_max_message_size: usize,
-    /// Bytes of labels and protocols of all the channels that the peer opens together.
+    /// The maximum total length in bytes of the labels and protocols of all channels opened by the
+    /// peer.
     pub max_names: usize,
 }
 
 impl Settings {
-    /// The usual ones: 1,024 channels, messages of up to 256 KiB, those to the peer of up to 64 KiB.
+    /// Returns the defaults: 1,024 channels, messages of up to 256 KiB, and up to 64 KiB to the
+    /// peer.
     #[must_use]
     pub const fn new(role: Role) -> Self {
         Self {
@@ -76,10 +78,10 @@ impl Settings {
         }
     }
 
-    /// How an association for channels is to behave, inside DTLS: all streams, no checksum
-    /// (RFC 9653), one path whose MTU ICE knows best, and messages handed over whole. What is under way
-    /// goes by bandwidth and round trip (BBR), so that a stray loss costs little, and audio and video
-    /// beside it do not wait behind a full queue.
+    /// Returns the configuration of an association for channels inside DTLS: all streams, no
+    /// checksum (RFC 9653), one path whose MTU is known to ICE, and messages delivered whole.
+    /// Congestion control is based on bandwidth and round-trip time (BBR), so that single losses
+    /// cost little, and audio and video beside it do not wait behind a full queue.
     #[must_use]
     pub fn association(&self) -> AssociationConfig {
         let receive_buffer = WINDOW.max(2 * self.max_message_size);
@@ -108,28 +110,28 @@ impl Settings {
     }
 }
 
-/// What a channel is to be: `RTCDataChannelInit`.
+/// The parameters of a new channel: `RTCDataChannelInit`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChannelOptions {
-    /// Its name, which need not be unique; at most 65,535 bytes.
+    /// The label, which need not be unique; at most 65,535 bytes.
     pub label: String,
     /// The subprotocol; at most 65,535 bytes.
     pub protocol: String,
-    /// Whether messages keep their order.
+    /// Whether messages are delivered in order.
     pub ordered: bool,
-    /// When a message is given up: after a time (`maxPacketLifeTime`), or after so many
+    /// When messages are abandoned: after a time (`maxPacketLifeTime`), or after a number of
     /// retransmissions (`maxRetransmits`).
     pub reliability: Reliability,
-    /// What the peer is told of the channel's share beside others (RFC 8831 §6.4).
+    /// The priority announced to the peer (RFC 8831 §6.4).
     pub priority: u16,
-    /// The stream, where both sides agreed on it beforehand and each opens its half without a word
-    /// (`negotiated`, `id`). Otherwise a stream is chosen and the peer is asked.
+    /// The stream, if both sides have agreed on it beforehand and each opens its half without
+    /// messages (`negotiated`, `id`). Otherwise a stream is chosen and the peer is asked.
     pub negotiated: Option<StreamId>,
 }
 
 impl ChannelOptions {
-    /// Ordered, reliable, opened in-band.
+    /// Returns the parameters of an ordered, reliable channel that is opened in-band.
     #[must_use]
     pub fn new(label: &str) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! What is asked of one association besides sending and ending (RFC 9260 §11.1, RFC 6458 §8), through
+//! Operations on one association besides sending and closing (RFC 9260 §11.1, RFC 6458 §8), through
 //! one guard.
 
 use bytes::Bytes;
@@ -15,8 +15,8 @@ use crate::counters::Counters;
 use crate::error::Error;
 use crate::identifier::{AssociationId, PathId, StreamId};
 
-/// One association of an endpoint, to be changed at one moment: [`Endpoint::association_mut`]. What it
-/// has to send then is given out once this is dropped.
+/// A guard for changing one association of an endpoint: [`Endpoint::association_mut`]. Anything
+/// that it has to send becomes available when this is dropped.
 #[derive(Debug)]
 pub struct AssociationMut<'a> {
     endpoint: &'a mut Endpoint,
@@ -30,7 +30,7 @@ impl Drop for AssociationMut<'_> {
 }
 
 impl Endpoint {
-    /// An association, to change it or to ask its peer for something.
+    /// Returns a guard for changing an association or sending a request to its peer.
     ///
     /// # Errors
     /// If there is no such association.
@@ -55,10 +55,10 @@ impl AssociationMut<'_> {
         act(&mut entry.association, *now, counters)
     }
 
-    /// Changes how the association behaves: timeouts, limits of retransmissions, heartbeats,
-    /// acknowledgements, Nagle, the largest chunk, the send buffer, the point of partial delivery and
-    /// the scheduler of its streams. What was agreed on with the peer stays, and so do the receive
-    /// buffer, paths with their congestion control, and keys.
+    /// Changes the configuration: timeouts, retransmission limits, heartbeats, acknowledgements,
+    /// Nagle, the maximum chunk size, the send buffer, the partial delivery point and the stream
+    /// scheduler. What was negotiated with the peer does not change, nor do the receive buffer, the
+    /// paths with their congestion control, and the keys.
     ///
     /// # Errors
     /// If there is no such association.
@@ -86,11 +86,11 @@ impl AssociationMut<'_> {
         self.with(|association, _, _| association.request_heartbeat(path))
     }
 
-    /// Asks for a reset of streams (RFC 6525 §5.1.2): our outgoing ones, or the peer's. All of
+    /// Requests a stream reset (RFC 6525 §5.1.2), of our outgoing streams or of the peer's; all of
     /// them if `streams` is empty.
     ///
     /// # Errors
-    /// If the peer cannot do it, or another request is under way.
+    /// If the peer does not support it, or another request is pending.
     pub fn reset_streams(&mut self, outgoing: bool, streams: &[StreamId]) -> Result<(), Error> {
         let streams = streams.to_vec();
         self.reconfigure(match outgoing {
@@ -99,18 +99,18 @@ impl AssociationMut<'_> {
         })
     }
 
-    /// Asks for more streams (RFC 6525 §5.1.5, §5.1.6).
+    /// Requests more streams (RFC 6525 §5.1.5, §5.1.6).
     ///
     /// # Errors
-    /// If the peer cannot do it, or another request is under way.
+    /// If the peer does not support it, or another request is pending.
     pub fn add_streams(&mut self, outbound: u16, inbound: u16) -> Result<(), Error> {
         self.reconfigure(Request::AddStreams { outbound, inbound })
     }
 
-    /// Asks for a reset of both sides' TSNs and all streams (RFC 6525 §5.1.4).
+    /// Requests a reset of both sides' TSNs and of all streams (RFC 6525 §5.1.4).
     ///
     /// # Errors
-    /// If the peer cannot do it, or another request is under way.
+    /// If the peer does not support it, or another request is pending.
     pub fn reset(&mut self) -> Result<(), Error> {
         self.reconfigure(Request::ResetAssociation)
     }
@@ -119,29 +119,33 @@ impl AssociationMut<'_> {
         self.with(|association, now, counters| association.reconfigure(now, request, counters))
     }
 
-    /// Tells the peer of another address of this host (RFC 5061 §4.2.1). The event
-    /// [`crate::event::Event::OwnAddress`] tells how that went.
+    /// Announces another local address to the peer (RFC 5061 §4.2.1). The event
+    /// [`crate::event::Event::OwnAddress`] reports the outcome.
     ///
     /// # Errors
-    /// If the peer cannot do it, the address is not unicast, or too many requests wait.
+    /// If the peer does not support it, the address is not unicast, or too many requests are
+    /// pending.
     pub fn add_address(&mut self, address: IpAddr) -> Result<(), Error> {
         self.change_own_address(AsconfRequest::Add(address))
     }
 
-    /// Takes back an address of this host (RFC 5061 §4.2.2). The event
-    /// [`crate::event::Event::OwnAddress`] tells how that went.
+    /// Withdraws a local address (RFC 5061 §4.2.2). The event [`crate::event::Event::OwnAddress`]
+    /// reports the outcome.
     ///
     /// # Errors
-    /// If the peer cannot do it, the address is not unicast, or too many requests wait.
+    /// If the peer does not support it, the address is not unicast, or too many requests are
+    /// pending.
     pub fn remove_address(&mut self, address: IpAddr) -> Result<(), Error> {
         self.change_own_address(AsconfRequest::Delete(address))
     }
 
-    /// Asks the peer to send to this address of ours first (`SCTP_SET_PEER_PRIMARY_ADDR`,
-    /// RFC 5061 §4.2.4). The event [`crate::event::Event::OwnAddress`] tells how that went.
+    /// Asks the peer to use this local address as its primary destination
+    /// (`SCTP_SET_PEER_PRIMARY_ADDR`, RFC 5061 §4.2.4). The event
+    /// [`crate::event::Event::OwnAddress`] reports the outcome.
     ///
     /// # Errors
-    /// If the peer cannot do it, the address is not unicast, or too many requests wait.
+    /// If the peer does not support it, the address is not unicast, or too many requests are
+    /// pending.
     pub fn set_peer_primary(&mut self, address: IpAddr) -> Result<(), Error> {
         self.change_own_address(AsconfRequest::SetPrimary(address))
     }
@@ -152,27 +156,26 @@ impl AssociationMut<'_> {
         })
     }
 
-    /// Adds or replaces a key that the peer has too (`SCTP_AUTH_KEY`).
+    /// Adds or replaces a key shared with the peer (`SCTP_AUTH_KEY`).
     ///
     /// # Errors
-    /// If AUTH was not agreed on, or there are too many keys ([`Error::Full`]).
+    /// If AUTH was not negotiated, or there are too many keys ([`Error::Full`]).
     pub fn set_shared_key(&mut self, key_id: u16, key: Bytes) -> Result<(), Error> {
         self.with(|association, _, _| association.change_key(KeyChange::Set(key_id, key)))
     }
 
-    /// Chooses the shared key to sign with (`SCTP_AUTH_ACTIVE_KEY`).
+    /// Sets the active key, with which chunks are signed (`SCTP_AUTH_ACTIVE_KEY`).
     ///
     /// # Errors
-    /// If AUTH was not agreed on, or there is no such key.
+    /// If AUTH was not negotiated, or there is no such key.
     pub fn activate_shared_key(&mut self, key_id: u16) -> Result<(), Error> {
         self.with(|association, _, _| association.change_key(KeyChange::Activate(key_id)))
     }
 
-    /// Removes a shared key (`SCTP_AUTH_DELETE_KEY`): what is signed with it counts for nothing.
+    /// Removes a shared key (`SCTP_AUTH_DELETE_KEY`): chunks signed with it are no longer accepted.
     ///
     /// # Errors
-    /// If AUTH was not agreed on, there is no such key, or it is the one that is signed with
-    /// ([`Error::Busy`]).
+    /// If AUTH was not negotiated, there is no such key, or it is the active key ([`Error::Busy`]).
     pub fn remove_shared_key(&mut self, key_id: u16) -> Result<(), Error> {
         self.with(|association, _, _| association.change_key(KeyChange::Remove(key_id)))
     }

@@ -1,6 +1,6 @@
-//! The state cookie (RFC 9260 §5.1.3): all that is needed to build an association, signed, so that
-//! nothing is held for a peer before it comes back. It is as short as that allows: who forges the
-//! source of an INIT has it sent to somebody who never asked.
+//! The state cookie (RFC 9260 §5.1.3): everything needed to create an association, signed, so that
+//! no state is kept for a peer before it returns the cookie. It is as short as possible, because
+//! with a forged source it is sent to somebody who did not ask for it.
 
 use alloc::{boxed::Box, vec::Vec};
 use bytes::{Buf, BufMut, Bytes, BytesMut, TryGetError};

@@ -1,4 +1,4 @@
-//! COOKIE ECHO: the first packet of a peer that anything is kept for (RFC 9260 §5.1.5, §5.2.4).
+//! COOKIE ECHO: the first packet of a peer for which state is kept (RFC 9260 §5.1.5, §5.2.4).
 
 use bytes::Bytes;
 use core::time::Duration;

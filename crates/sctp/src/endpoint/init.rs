@@ -1,4 +1,4 @@
-//! INIT: answered with all that it takes to go on, and forgotten (RFC 9260 §5.1, §5.2).
+//! INIT: answered without keeping any state (RFC 9260 §5.1, §5.2).
 
 use core::{net::IpAddr, time::Duration};
 

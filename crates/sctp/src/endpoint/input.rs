@@ -1,5 +1,4 @@
-//! Which association a packet is for, and what to do with it if it is for none
-//! (RFC 9260 §8.4, §8.5).
+//! Finds the association of a packet, and handles packets without one (RFC 9260 §8.4, §8.5).
 
 use core::{net::SocketAddr, time::Duration};
 
@@ -12,7 +11,7 @@ use crate::io::{Input, Received, Unreachable};
 use crate::wire::{Checksum, Chunk, ChunkType, Chunks, Header, Malformed, UnreadPacket};
 
 impl Endpoint {
-    /// Takes in what happened outside. Drain [`Self::poll_output`] afterwards.
+    /// Processes an input. Call [`Self::poll_output`] afterwards until it returns a timeout.
     pub fn handle_input(&mut self, now: Duration, input: Input) {
         self.see(now);
         match input {

@@ -1,4 +1,4 @@
-//! How often something may be answered that anybody can send (RFC 9260 §8.4, §10).
+//! Rate limits for answers to packets that anyone can send (RFC 9260 §8.4, §10).
 
 use alloc::vec::Vec;
 use core::{net::IpAddr, time::Duration};

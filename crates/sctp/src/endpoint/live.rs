@@ -1,5 +1,5 @@
-//! What can be changed and asked while an endpoint runs, for those who give each socket of a program
-//! settings of its own (RFC 6458 §8.1).
+//! Changes to a running endpoint, for programs that give each socket its own settings (RFC 6458
+//! §8.1).
 
 use alloc::sync::Arc;
 use core::{net::SocketAddr, time::Duration};
@@ -11,31 +11,31 @@ use crate::identifier::AssociationId;
 use crate::wire::Packet;
 
 impl Endpoint {
-    /// Listens at this SCTP port from now on, or takes nobody in. A peer that was answered before and
-    /// brings its cookie is taken in only at the port that is listened on then.
+    /// Starts listening on this SCTP port, or stops listening. A cookie that was issued before is
+    /// accepted only at the port that is listened on when it returns.
     pub fn listen(&mut self, port: Option<u16>) {
         self.config.listen_port = port;
     }
 
-    /// How the associations behave that peers open from now on.
+    /// Sets the configuration of associations that peers open from now on.
     pub fn accept_with(&mut self, association: AssociationConfig) {
         self.config.association = association;
         self.accepting = Arc::new(self.config.association.clone());
     }
 
-    /// How an association behaves, while there is one.
+    /// Returns the configuration of an association, if it exists.
     #[must_use]
     pub fn association_config(&self, id: AssociationId) -> Option<&AssociationConfig> {
         Some(self.association(id)?.config())
     }
 
-    /// Bytes of user data of an association that were handed in and are not yet acknowledged.
+    /// Returns the number of bytes of user data of an association that are not acknowledged yet.
     #[must_use]
     pub fn queued(&self, id: AssociationId) -> usize {
         self.association(id).map_or(0, |association| association.queued())
     }
 
-    /// Lets [`crate::event::Event::Writable`] come once there is room for a message of so many bytes,
+    /// Causes [`crate::event::Event::Writable`] once there is space for a message of this length,
     /// as if it had been refused.
     pub fn wait_for_room(&mut self, now: Duration, id: AssociationId, length: usize) {
         let _ = self.with(now, id, |association, _, _| {
@@ -44,14 +44,14 @@ impl Endpoint {
         });
     }
 
-    /// Messages, or parts of one, that [`Self::receive`] would give now.
+    /// Returns the number of messages, or parts of messages, that [`Self::receive`] can return now.
     #[must_use]
     pub fn receivable(&self, id: AssociationId) -> usize {
         self.association(id).map_or(0, |association| association.receivable())
     }
 
-    /// Whether a packet that came from `remote` is one of an association here, as far as its header
-    /// tells: where several endpoints share an SCTP port, it is for this one.
+    /// Returns whether a packet from `remote` belongs to an association of this endpoint, judging
+    /// by its header. For several endpoints that share an SCTP port.
     #[must_use]
     pub fn has_association_of(&self, remote: SocketAddr, packet: &[u8]) -> bool {
         let Ok(header) = Packet::header(packet) else { return false };
@@ -60,7 +60,7 @@ impl Endpoint {
         self.registry.has_tag(header.tag.0) || self.registry.by_peer(&peer).is_some()
     }
 
-    /// The association whose peer has sent a packet, as far as its header and `remote` tell.
+    /// Returns the association whose peer has sent this packet, judging by its header and `remote`.
     #[must_use]
     pub fn association_of(&self, remote: SocketAddr, packet: &[u8]) -> Option<AssociationId> {
         let header = Packet::header(packet).ok()?;
@@ -68,7 +68,7 @@ impl Endpoint {
         self.registry.id(self.registry.by_peer(&Peer { remote, remote_port, local_port })?)
     }
 
-    /// Whether there is no association.
+    /// Returns whether there are no associations.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.registry.len() == 0

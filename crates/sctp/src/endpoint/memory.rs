@@ -1,5 +1,5 @@
-//! Memory that all associations share. Each may take a part of what is free at the time, which keeps
-//! some free for whoever comes next however many hold much ("dynamic queue length thresholds",
+//! Memory shared by all associations. Each may use a fraction of what is currently free, which
+//! always leaves some for later ones, however many use much ("dynamic queue length thresholds",
 //! Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2), 1998).
 
 use core::time::Duration;

@@ -1,24 +1,24 @@
-//! One endpoint: many associations behind one driver.
+//! An endpoint: many associations behind one driver.
 //!
-//! | file | job | source |
+//! | file | purpose | source |
 //! | --- | --- | --- |
-//! | `mod` | what a user can do | RFC 9260 §11.1, RFC 6458 |
-//! | `input` | which association a packet is for | RFC 9260 §8.4, §8.5 |
-//! | `init` | INIT, answered without keeping anything | RFC 9260 §5.1, §5.2 |
-//! | `cookie_echo` | COOKIE ECHO, which brings an association into being | RFC 9260 §5.1.5, §5.2.4 |
+//! | `mod` | the API | RFC 9260 §11.1, RFC 6458 |
+//! | `input` | finding the association of a packet | RFC 9260 §8.4, §8.5 |
+//! | `init` | INIT, answered without keeping state | RFC 9260 §5.1, §5.2 |
+//! | `cookie_echo` | COOKIE ECHO, which creates an association | RFC 9260 §5.1.5, §5.2.4 |
 //! | `cookie` | the signed cookie and its keys | RFC 9260 §5.1.3 |
-//! | `out_of_the_blue` | packets for nobody | RFC 9260 §8.4 |
-//! | `limit` | how often strangers are answered | RFC 9260 §8.4, §10 |
-//! | `memory` | what associations may hold where it is short | |
+//! | `out_of_the_blue` | packets without an association | RFC 9260 §8.4 |
+//! | `limit` | rate limits for answers to strangers | RFC 9260 §8.4, §10 |
+//! | `memory` | memory limits of associations | |
 //! | `registry` | associations by tag and by address | RFC 9260 §1.3 |
-//! | `timers` | when which one wants to be called | |
-//! | `output`, `train` | what to do next; packets that leave together | |
+//! | `timers` | the timers of associations | |
+//! | `output`, `train` | outputs; packets that are sent together | |
 //! | `packet_buffer` | where packets are written, in either form | |
 //! | `random` | tags, TSNs and keys from the seed | RFC 4086 |
-//! | `association_mut` | what is asked of one association: paths, streams, addresses, keys | RFC 6458 §8.1, RFC 6525, RFC 5061 |
-//! | `out_of_band` | associations whose INITs went another way | draft-hancke-tsvwg-snap |
-//! | `live` | what can be changed while it runs | RFC 6458 §8.1 |
-//! | `status` | what can be asked | RFC 6458 §8.2 |
+//! | `association_mut` | operations on one association: paths, streams, addresses, keys | RFC 6458 §8.1, RFC 6525, RFC 5061 |
+//! | `out_of_band` | associations whose INITs are exchanged out of band | draft-hancke-tsvwg-snap |
+//! | `live` | changes at run time | RFC 6458 §8.1 |
+//! | `status` | status queries | RFC 6458 §8.2 |
 
 mod association_mut;
 pub(crate) mod cookie;
@@ -78,7 +78,7 @@ const FIRST_DYNAMIC_PORT: u16 = 49_152;
 /// The first of those that are drawn when all dynamic ones are in use towards a peer.
 const FIRST_USER_PORT: u16 = 1024;
 
-/// One SCTP endpoint. [`crate::io`] says how it is driven.
+/// An SCTP endpoint. [`crate::io`] describes how to drive it.
 #[derive(Debug)]
 pub struct Endpoint {
     config: EndpointConfig,
@@ -108,8 +108,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint without associations. `seed` must be secret and differ from run to run on a
-    /// real network: tags, TSNs and the keys of the cookies come from it.
+    /// Creates an endpoint without associations. `seed` must be secret and, on a real network,
+    /// different for each run: tags, TSNs and the cookie keys are derived from it.
     #[must_use]
     pub fn new(config: EndpointConfig, seed: [u8; 32], now: Duration) -> Self {
         let mut random = Random::new(seed);
@@ -138,10 +138,10 @@ impl Endpoint {
     }
 
     /// Opens an association (RFC 9260 §11.1.2, ASSOCIATE). [`crate::event::Event::Up`] or
-    /// [`crate::event::Event::Lost`] tells how it went.
+    /// [`crate::event::Event::Lost`] reports the outcome.
     ///
     /// # Errors
-    /// If no address of the peer is a unicast address or there are too many associations.
+    /// If the peer has no unicast address or there are too many associations.
     pub fn connect(
         &mut self,
         now: Duration,
@@ -170,8 +170,8 @@ impl Endpoint {
         Ok(id)
     }
 
-    /// Goes on with an association that is held at its INIT ACK
-    /// ([`ConnectOptions::hold_at_init_ack`]), now or as soon as the INIT ACK comes.
+    /// Proceeds with an association that is held at its INIT ACK
+    /// ([`ConnectOptions::hold_at_init_ack`]), now or as soon as the INIT ACK arrives.
     ///
     /// # Errors
     /// If there is no such association.
@@ -182,10 +182,10 @@ impl Endpoint {
         })
     }
 
-    /// Hands in a message (RFC 9260 §11.1.5, SEND). It is taken whole or not at all.
+    /// Sends a message (RFC 9260 §11.1.5, SEND). It is accepted whole or not at all.
     ///
     /// # Errors
-    /// [`Error::Full`] until [`crate::event::Event::Writable`]; others for good.
+    /// [`Error::Full`] until [`crate::event::Event::Writable`]; other errors are permanent.
     pub fn send(
         &mut self,
         now: Duration,
@@ -197,15 +197,15 @@ impl Endpoint {
         self.with(now, id, |association, now, _| association.send(now, info, data))
     }
 
-    /// Whether [`Self::send`] would find room for a message of so many bytes now. Asking does not
-    /// make [`crate::event::Event::Writable`] come: a message that was refused does.
+    /// Returns whether [`Self::send`] would have space for a message of this length now. This does
+    /// not cause [`crate::event::Event::Writable`]; only a refused message does.
     #[must_use]
     pub fn is_writable(&self, id: AssociationId, length: usize) -> bool {
         self.association(id).is_some_and(|association| association.is_writable(length))
     }
 
-    /// Takes a message, or a part of one, that came in (RFC 9260 §11.1.6, RECEIVE). What came in
-    /// before an association ended can still be received afterwards.
+    /// Receives a message, or a part of one (RFC 9260 §11.1.6, RECEIVE). What arrived before an
+    /// association ended can still be received afterwards.
     pub fn receive(&mut self, now: Duration, id: AssociationId) -> Option<Message> {
         self.see(now);
         let slot = self.registry.slot(id)?;
@@ -215,7 +215,7 @@ impl Endpoint {
         message
     }
 
-    /// Ends an association once all data has arrived (RFC 9260 §9.2).
+    /// Shuts an association down once all data has arrived (RFC 9260 §9.2).
     ///
     /// # Errors
     /// If there is no such association.
@@ -223,8 +223,8 @@ impl Endpoint {
         self.with(now, id, Association::shutdown)
     }
 
-    /// Ends an association at once and tells the peer (RFC 9260 §9.1). One that waits for its
-    /// INIT ACK, or is held at it, ends without a packet: the peer holds nothing.
+    /// Aborts an association and notifies the peer (RFC 9260 §9.1). An association that waits for
+    /// its INIT ACK, or is held at it, ends without a packet, because the peer keeps no state.
     ///
     /// # Errors
     /// If there is no such association.
@@ -235,8 +235,8 @@ impl Endpoint {
         })
     }
 
-    /// Drops an association without a word to the peer, and what it still had to receive. One that
-    /// has ended has said how: its last packet still goes, be it a SHUTDOWN COMPLETE or an ABORT.
+    /// Drops an association without notifying the peer, together with undelivered data. If it has
+    /// already ended, its last packet, a SHUTDOWN COMPLETE or an ABORT, is still sent.
     pub fn forget(&mut self, now: Duration, id: AssociationId) {
         self.see(now);
         let Some(slot) = self.registry.slot(id) else { return };
@@ -251,52 +251,53 @@ impl Endpoint {
         self.drop_slot(slot);
     }
 
-    /// Exchanges the memory that packets are written into for another. Who asks many endpoints in turn, each
-    /// with few packets, gives each the same memory first, and takes it back: else every one keeps some. What is
-    /// half done stays with the endpoint.
+    /// Swaps the memory that packets are written into. A program that polls many endpoints in turn,
+    /// each with few packets, can lend the same memory to each of them; otherwise each endpoint
+    /// keeps its own. A partly written packet stays with the endpoint.
     pub fn swap_packet_memory(&mut self, memory: &mut PacketMemory) {
         self.train.swap_memory(memory);
     }
 
-    /// An association at this moment (`SCTP_STATUS`), while there is one.
+    /// Returns a snapshot of an association (`SCTP_STATUS`), if it exists.
     #[must_use]
     pub fn status(&self, id: AssociationId) -> Option<Status> {
         Some(self.association(id)?.status())
     }
 
-    /// What the send buffer holds, by stream (draft-dreibholz-tsvwg-sctpsocket-sqinfo), while there
-    /// is the association. [`Self::stream_queue`] costs less where one stream is asked about.
+    /// Returns what the send buffer contains, by stream (draft-dreibholz-tsvwg-sctpsocket-sqinfo),
+    /// if the association exists. For a single stream, [`Self::stream_queue`] is cheaper.
     #[must_use]
     pub fn queue_info(&self, id: AssociationId) -> Option<AssociationQueueInfo> {
         Some(self.association(id)?.queue_info())
     }
 
-    /// What one stream has in the send buffer
-    /// (draft-dreibholz-tsvwg-sctpsocket-sqinfo), while there is the association.
+    /// Returns what one stream has in the send buffer (draft-dreibholz-tsvwg-sctpsocket-sqinfo), if
+    /// the association exists.
     #[must_use]
     pub fn stream_queue(&self, id: AssociationId, stream: StreamId) -> Option<QueueInfo> {
         Some(self.association(id)?.stream_queue(stream))
     }
 
-    /// Whether an association has a path to this address, with the port of the UDP encapsulation or 0.
+    /// Returns whether an association has a path to this address, with the port of the UDP
+    /// encapsulation or 0.
     #[must_use]
     pub fn has_path_to(&self, remote: SocketAddr) -> bool {
         !self.registry.all_to(remote).is_empty()
     }
 
-    /// All associations, in the order of their slots.
+    /// Returns all associations, in the order of their slots.
     #[must_use]
     pub fn associations(&self) -> Vec<AssociationId> {
         self.registry.ids().collect()
     }
 
-    /// What was counted so far, over all associations, those that ended included.
+    /// Returns the counters over all associations, including those that have ended.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// What the endpoint was made of.
+    /// Returns the configuration of the endpoint.
     #[must_use]
     pub fn config(&self) -> &EndpointConfig {
         &self.config

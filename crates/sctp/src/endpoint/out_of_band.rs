@@ -1,4 +1,4 @@
-//! Associations whose INITs went another way, as in SDP (draft-hancke-tsvwg-snap).
+//! Associations whose INITs are exchanged out of band, as in SDP (draft-hancke-tsvwg-snap).
 
 use core::{net::SocketAddr, time::Duration};
 
@@ -12,9 +12,9 @@ use crate::identifier::AssociationId;
 use crate::snap::Init;
 
 impl Endpoint {
-    /// The INIT for a peer to be told out of band. Nothing is kept here and no timer runs; the caller
-    /// keeps it, and hands it to [`Self::connect_out_of_band`] with what the peer says. It lists no
-    /// addresses: whatever carries the packets, as ICE does, has found them.
+    /// Returns an INIT to be sent to a peer out of band. No state is kept here and no timer runs;
+    /// the caller keeps the INIT and passes it to [`Self::connect_out_of_band`] with the peer's. It
+    /// lists no addresses, because the layer that carries the packets, such as ICE, has found them.
     #[must_use]
     pub fn init_out_of_band(&mut self, association: &AssociationConfig) -> Init {
         let nowhere = core::net::Ipv4Addr::UNSPECIFIED.into();
@@ -23,18 +23,18 @@ impl Endpoint {
         Init::of(&own.to_init(Duration::ZERO, true))
     }
 
-    /// Opens an association of which both INITs are known: it is up at once, without a packet, and
-    /// [`crate::event::Event::Up`] says so. The peer has to do the same. `own` came from
-    /// [`Self::init_out_of_band`] for the same configuration as in `options`, and both SCTP ports are
-    /// known, as from `a=sctp-port`: `local_port` is not drawn here.
+    /// Opens an association from both INITs: it is established at once, without a packet, and
+    /// [`crate::event::Event::Up`] reports it. The peer must do the same. `own` must come from
+    /// [`Self::init_out_of_band`] with the same configuration as in `options`, and both SCTP ports
+    /// must be known, as from `a=sctp-port`: `local_port` is not chosen here.
     ///
-    /// Only where something below protects against strangers, as DTLS does: there is no cookie.
+    /// Use this only if a lower layer protects against strangers, as DTLS does: there is no cookie.
     ///
     /// # Errors
-    /// [`Error::BadInit`] if no association comes of the peer's INIT or it is our own, sent back: some
-    /// answer with attributes that they do not know. Then [`Self::connect`] remains.
-    /// [`Error::Busy`] if the port towards this peer is taken, or `own` was used before. Others as
-    /// with [`Self::connect`].
+    /// [`Error::BadInit`] if the peer's INIT is unusable or is our own, sent back: some peers
+    /// answer with attributes that they do not know. [`Self::connect`] can be used instead.
+    /// [`Error::Busy`] if the port towards this peer is in use, or `own` was used before. Otherwise
+    /// the errors of [`Self::connect`].
     pub fn connect_out_of_band(
         &mut self,
         now: Duration,

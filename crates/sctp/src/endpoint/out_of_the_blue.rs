@@ -1,4 +1,4 @@
-//! Packets for an association that is not here (RFC 9260 §8.4).
+//! Packets without a matching association (RFC 9260 §8.4).
 
 use super::Endpoint;
 use super::packet_buffer::PacketBuffer;

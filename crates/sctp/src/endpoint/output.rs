@@ -1,4 +1,4 @@
-//! What to do next: events and packets of those associations that have some, then the time.
+//! Outputs: events and packets of associations that have any, then the next timeout.
 
 use core::time::Duration;
 
@@ -7,7 +7,7 @@ use super::packet_buffer::Trainload;
 use crate::io::Output;
 
 impl Endpoint {
-    /// What is to be done next; ask again until it says [`Output::Timeout`].
+    /// Returns the next output; call it again until it returns [`Output::Timeout`].
     pub fn poll_output(&mut self, now: Duration) -> Output {
         self.see(now);
         self.run_timers();

@@ -1,4 +1,4 @@
-//! Where packets are written before they leave, in the form in which they leave.
+//! Where packets are written before they are sent, in their outgoing form.
 
 use alloc::vec::Vec;
 use bytes::BytesMut;

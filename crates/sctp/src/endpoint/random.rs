@@ -1,5 +1,5 @@
-//! Numbers that nobody else can guess, all drawn from the seed: the same seed gives the same tags,
-//! TSNs and keys in the same order.
+//! Unpredictable numbers, all derived from the seed: the same seed gives the same tags, TSNs and
+//! keys in the same order.
 
 use sha2::{Digest, Sha256};
 

@@ -1,4 +1,4 @@
-//! Which association a packet is for (RFC 9260 §8.5, §1.3): by our verification tag, or by the
+//! Finds the association of a packet (RFC 9260 §8.5, §1.3): by our verification tag, or by the
 //! peer's address and the ports.
 
 use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};

@@ -1,5 +1,4 @@
-//! What can be asked of an association: `SCTP_STATUS` and `SCTP_GET_PEER_ADDR_INFO` of
-//! RFC 6458 §8.2.
+//! Status queries: `SCTP_STATUS` and `SCTP_GET_PEER_ADDR_INFO` of RFC 6458 §8.2.
 
 use alloc::vec::Vec;
 use core::{
@@ -10,33 +9,34 @@ use core::{
 use crate::identifier::PathId;
 use crate::path::PathState;
 
-/// Where an association stands (RFC 9260 §4).
+/// The state of an association (RFC 9260 §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AssociationState {
     /// The INIT was sent.
     CookieWait,
-    /// The peer answered, and this side waits for [`crate::endpoint::Endpoint::proceed`]; the peer
-    /// holds nothing.
+    /// The peer has answered, and this side waits for [`crate::endpoint::Endpoint::proceed`]; the
+    /// peer keeps no state.
     Held,
     /// The COOKIE ECHO was sent.
     CookieEchoed,
-    /// Up.
+    /// Established.
     Established,
-    /// Ours is the wish to end; data is still on its way.
+    /// This side is shutting down; data is still being delivered.
     ShutdownPending,
     /// The SHUTDOWN was sent.
     ShutdownSent,
-    /// The peer wants to end; our data is still on its way.
+    /// The peer is shutting down; our data is still being delivered.
     ShutdownReceived,
     /// The SHUTDOWN ACK was sent.
     ShutdownAckSent,
-    /// Ended; kept until what came in has been received.
+    /// Ended; kept until the data that has arrived is received.
     Closed,
 }
 
 impl AssociationState {
-    /// What JSON calls it: the states of RFC 9260 §4, of which [`Self::Held`] is none of its own.
+    /// Returns the name used in JSON: the states of RFC 9260 §4, which do not include
+    /// [`Self::Held`].
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -52,37 +52,37 @@ impl AssociationState {
     }
 }
 
-/// An association at one moment (`SCTP_STATUS`).
+/// A snapshot of an association (`SCTP_STATUS`).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Status {
-    /// Where it stands.
+    /// The state.
     pub state: AssociationState,
-    /// Our SCTP port.
+    /// The local SCTP port.
     pub local_port: u16,
     /// The peer's SCTP port.
     pub remote_port: u16,
-    /// Streams that this side may send on (`sstat_outstrms`).
+    /// The number of outbound streams (`sstat_outstrms`).
     pub outbound_streams: u16,
-    /// Streams that the peer may send on (`sstat_instrms`).
+    /// The number of inbound streams (`sstat_instrms`).
     pub inbound_streams: u16,
-    /// The peer's window, in bytes of user data (`sstat_rwnd`).
+    /// The peer's receiver window, in bytes of user data (`sstat_rwnd`).
     pub peer_window: u32,
-    /// Our window, in bytes of user data.
+    /// Our receiver window, in bytes of user data.
     pub window: u32,
-    /// Bytes of user data handed in and not yet acknowledged.
+    /// The number of bytes of user data that are not acknowledged yet.
     pub queued: usize,
-    /// What the peer agreed to.
+    /// The negotiated extensions.
     pub agreed: Agreed,
-    /// The path that new data takes (`sstat_primary`).
+    /// The primary path, which new data is sent on (`sstat_primary`).
     pub primary: PathId,
-    /// All paths, in the order of their numbers.
+    /// All paths, ordered by number.
     pub paths: Vec<PathStatus>,
 }
 
 impl Status {
-    /// An association of which only its state and one path are known so far: for who asks somebody
-    /// else's SCTP, as that of a kernel.
+    /// Creates a status of which only the state and one path are known, for SCTP implementations
+    /// other than this one, such as a kernel's.
     #[must_use]
     pub fn new(state: AssociationState, path: PathStatus) -> Self {
         Self {
@@ -101,7 +101,7 @@ impl Status {
     }
 }
 
-/// What both sides can do.
+/// The extensions supported by both sides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Agreed {
@@ -119,46 +119,46 @@ pub struct Agreed {
     pub nr_sack: bool,
     /// ECN (RFC 9260 appendix A).
     pub ecn: bool,
-    /// The peer takes packets without a checksum (RFC 9653).
+    /// The peer accepts packets without a checksum (RFC 9653).
     pub zero_checksum: bool,
 }
 
-/// A path at one moment (`SCTP_GET_PEER_ADDR_INFO`).
+/// A snapshot of a path (`SCTP_GET_PEER_ADDR_INFO`).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct PathStatus {
-    /// Which one.
+    /// The identifier of the path.
     pub id: PathId,
     /// The peer's address; the port is that of the UDP encapsulation, 0 without.
     pub remote: SocketAddr,
-    /// Our address, if it is not left to the routing.
+    /// The local address, unless it is left to the routing table.
     pub local: Option<IpAddr>,
-    /// Whether it is verified and works (`spinfo_state`).
+    /// Whether it is verified and working (`spinfo_state`).
     pub state: PathState,
-    /// Congestion window, in bytes of user data (`spinfo_cwnd`).
+    /// The congestion window, in bytes of user data (`spinfo_cwnd`).
     pub congestion_window: usize,
-    /// Bytes of user data under way.
+    /// The number of bytes of user data in flight.
     pub outstanding: usize,
-    /// Smoothed round-trip time, once measured (`spinfo_srtt`).
+    /// The smoothed round-trip time, once measured (`spinfo_srtt`).
     pub smoothed_rtt: Option<Duration>,
-    /// The least round-trip time, without queues as far as it was ever seen without.
+    /// The minimum round-trip time, an estimate of the path's delay without queues.
     pub least_rtt: Option<Duration>,
-    /// By how much later than on the quickest path what is sent arrives, queues left out.
+    /// How much later than on the quickest path data arrives, without queueing delays.
     pub forward_lag: Option<Duration>,
-    /// How fast it delivered at best of late, in bytes of user data a second.
+    /// The recent maximum of the delivery rate, in bytes of user data per second.
     pub delivery_rate: Option<u64>,
-    /// Bytes of user data that were acknowledged, each once.
+    /// The number of bytes of user data acknowledged, each counted once.
     pub delivered: u64,
-    /// Bytes of user data that were taken for lost, whether they were sent again here or elsewhere.
+    /// The number of bytes of user data considered lost, retransmitted on this path or on another.
     pub lost: u64,
-    /// Retransmission timeout (`spinfo_rto`).
+    /// The retransmission timeout (`spinfo_rto`).
     pub rto: Duration,
-    /// Bytes of the largest SCTP packet that goes on it (`spinfo_mtu`).
+    /// The size of the largest SCTP packet on this path, in bytes (`spinfo_mtu`).
     pub mtu: usize,
 }
 
 impl PathStatus {
-    /// A path of which nothing was measured so far.
+    /// Creates the status of a path without measurements.
     #[must_use]
     pub fn new(id: PathId, remote: SocketAddr, state: PathState) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! When which association wants to be called, in one order.
+//! The timers of all associations, in one order.
 
 use alloc::collections::BTreeSet;
 use core::time::Duration;

@@ -1,5 +1,5 @@
-//! Packets that leave together: equal sizes to one address, so that a driver can hand them to the
-//! kernel in one call (GSO).
+//! Packets that are sent together: equal sizes to one address, so that a driver can pass them to
+//! the kernel in one call (GSO).
 
 use alloc::collections::VecDeque;
 use bytes::BytesMut;
@@ -33,8 +33,8 @@ pub(crate) struct Route {
 
 /// Memory that packets are written into.
 ///
-/// An endpoint keeps some, up to 4 MiB, once it has sent. Who has many endpoints gives all of them the same, by
-/// [`Endpoint::swap_packet_memory`](super::Endpoint::swap_packet_memory).
+/// An endpoint keeps up to 4 MiB of it after sending. Programs with many endpoints can share it
+/// between them with [`Endpoint::swap_packet_memory`](super::Endpoint::swap_packet_memory).
 #[derive(Debug, Default)]
 pub struct PacketMemory {
     /// What is left of the piece used last. Nothing is in it.
@@ -44,7 +44,7 @@ pub struct PacketMemory {
 }
 
 impl PacketMemory {
-    /// Bytes that can be written before there has to be more.
+    /// Returns how many bytes can be written before more is allocated.
     #[must_use]
     pub fn room(&self) -> usize {
         self.room.capacity()

@@ -1,4 +1,4 @@
-//! The kinds of serial numbers that SCTP has.
+//! The kinds of serial numbers in SCTP.
 
 /// Declares one kind of serial number over an unsigned integer.
 macro_rules! serial_number {
@@ -8,49 +8,49 @@ macro_rules! serial_number {
         pub struct $name(pub $integer);
 
         impl $name {
-            /// The number that follows this one.
+            /// Returns the next number.
             #[must_use]
             pub const fn next(self) -> Self {
                 Self(self.0.wrapping_add(1))
             }
 
-            /// The number before this one.
+            /// Returns the previous number.
             #[must_use]
             pub const fn previous(self) -> Self {
                 Self(self.0.wrapping_sub(1))
             }
 
-            /// The number `count` further on.
+            /// Returns the number `count` further on.
             #[must_use]
             pub const fn plus(self, count: $integer) -> Self {
                 Self(self.0.wrapping_add(count))
             }
 
-            /// How far this number is ahead of `other`; wraps if it is behind it.
+            /// Returns how far this number is ahead of `other`; wraps around if it is behind.
             #[must_use]
             pub const fn distance_from(self, other: Self) -> $integer {
                 self.0.wrapping_sub(other.0)
             }
 
-            /// Whether this number comes after `other` (RFC 1982 §3.2).
+            /// Returns whether this number comes after `other` (RFC 1982 §3.2).
             #[must_use]
             pub const fn is_after(self, other: Self) -> bool {
                 (self.0.wrapping_sub(other.0) as $signed) > 0
             }
 
-            /// Whether this number is `other` or comes after it.
+            /// Returns whether this number is `other` or comes after it.
             #[must_use]
             pub const fn is_at_or_after(self, other: Self) -> bool {
                 (self.0.wrapping_sub(other.0) as $signed) >= 0
             }
 
-            /// Whether this number comes before `other`.
+            /// Returns whether this number comes before `other`.
             #[must_use]
             pub const fn is_before(self, other: Self) -> bool {
                 other.is_after(self)
             }
 
-            /// Whether this number is `other` or comes before it.
+            /// Returns whether this number is `other` or comes before it.
             #[must_use]
             pub const fn is_at_or_before(self, other: Self) -> bool {
                 other.is_at_or_after(self)
