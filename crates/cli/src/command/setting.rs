@@ -1,4 +1,4 @@
-//! From flags to what a race needs: policy, security parameters, resolver, memory.
+//! From flags to the parameters of a race: policy, security parameters, resolver, memory.
 
 use std::fs;
 use std::net::IpAddr;
@@ -29,19 +29,19 @@ use crate::terminal::{Line, Look, Paint};
 /// The name of the memory file below the state directory.
 const MEMORY_FILE: &str = "eyas/memory.sqlite";
 
-/// Bytes that may wait to be sent or read where several paths are used at once.
+/// The size of the send and receive buffers if several paths are used concurrently.
 const MULTIPATH_BUFFER: usize = 4 << 20;
 
-/// What a run connects with.
+/// The means of connecting in a run.
 pub(crate) struct Means {
     /// Makes the connections.
     pub(crate) endpoint: Endpoint,
-    /// Remembers them.
+    /// Its memory.
     pub(crate) memory: MemoryStore,
 }
 
 impl Means {
-    /// As the flags want it, to reach this target.
+    /// Creates them from the flags, for this target.
     pub(crate) async fn new(
         choice: &ChoiceFlags,
         reach: &ReachFlags,
@@ -51,7 +51,7 @@ impl Means {
         Self::build(choice, reach, trust, target, Endpoint::builder()).await
     }
 
-    /// As [`Self::new`], with these paths where SCTP wins.
+    /// Like [`Self::new`], with these paths if SCTP wins.
     pub(crate) async fn over(
         paths: &PathFlags,
         (choice, reach, trust): (&ChoiceFlags, &ReachFlags, &TrustFlags),
@@ -82,7 +82,7 @@ impl Means {
         Ok(Self { endpoint, memory })
     }
 
-    /// Says on standard error what was wrong with the memory; it never stops a run.
+    /// Prints problems with the memory on standard error; they never stop a run.
     pub(crate) fn warn(&self, common: &CommonFlags) {
         let warning =
             |text: String| Line::new().with(Paint::Warn, "eyas: memory: ").with(Paint::Plain, text);
@@ -91,7 +91,7 @@ impl Means {
     }
 }
 
-/// With the names, addresses and ports that the flags say.
+/// Applies the names, addresses and ports of the flags.
 pub(crate) async fn reaching(
     builder: EndpointBuilder,
     reach: &ReachFlags,
@@ -110,14 +110,14 @@ pub(crate) async fn reaching(
     Ok(builder.resolver(resolver))
 }
 
-/// Whether a rule of `--connect-to` is about this target.
+/// Returns whether a rule of `--connect-to` applies to this target.
 fn applies(rule: &ConnectTo, target: &Target) -> bool {
     let host = rule.host.as_deref().map(Host::parse);
     host.is_none_or(|host| host.as_ref() == Ok(&target.host))
         && rule.port.is_none_or(|port| port == target.port)
 }
 
-/// The addresses of the host to connect to instead, as the system knows them.
+/// Resolves the host to connect to instead, with the system's resolver.
 async fn addresses(host: &str, port: u16) -> Result<Vec<IpAddr>, Failure> {
     let found = tokio::net::lookup_host((host, port)).await.map_err(|cause| {
         Failure::new(Kind::Dns, format!("cannot resolve {host}: {cause}"))
@@ -126,7 +126,7 @@ async fn addresses(host: &str, port: u16) -> Result<Vec<IpAddr>, Failure> {
     Ok(found.map(|address| address.ip()).collect())
 }
 
-/// How associations behave whose paths are the user's.
+/// Returns the configuration of associations with the user's paths.
 pub(crate) fn association(paths: &PathFlags) -> AssociationConfig {
     let mut config = AssociationConfig::default();
     config.extensions.dynamic_addresses = true;
@@ -145,7 +145,7 @@ pub(crate) fn association(paths: &PathFlags) -> AssociationConfig {
     config
 }
 
-/// A policy under which candidates are tried in this way.
+/// Returns the policy for trying candidates in this way.
 pub(crate) fn tried(how: RacePolicy, mut policy: Policy) -> Policy {
     match how {
         RacePolicy::Race => {}
@@ -159,7 +159,7 @@ pub(crate) fn tried(how: RacePolicy, mut policy: Policy) -> Policy {
     policy
 }
 
-/// The policy of a race.
+/// Returns the policy of a race.
 pub(crate) fn policy(
     how: RacePolicy,
     choice: &ChoiceFlags,
@@ -191,7 +191,7 @@ pub(crate) fn policy(
     policy.validated().map_err(|cause| Failure::new(Kind::Usage, cause.to_string()))
 }
 
-/// The transports that a listener can have here, with security or without.
+/// Returns the transports of a listener, with or without security.
 pub(crate) fn served_transports(secured: bool) -> impl Iterator<Item = Transport> {
     let over_ip = eyas::sctp::direct_access().is_ok();
     Transport::ALL
@@ -200,7 +200,7 @@ pub(crate) fn served_transports(secured: bool) -> impl Iterator<Item = Transport
         .filter(move |transport| over_ip || *transport != Transport::Sctp)
 }
 
-/// The versions of HTTP that may be spoken.
+/// Returns the versions of HTTP that may be used.
 pub(crate) fn versions(flags: VersionFlags) -> Versions {
     match flags {
         VersionFlags { http1_1: true, .. } => Versions::HTTP_1,
@@ -210,7 +210,7 @@ pub(crate) fn versions(flags: VersionFlags) -> Versions {
     }
 }
 
-/// The address family that `-4` or `-6` asks for.
+/// Returns the address family of `-4` or `-6`.
 pub(crate) fn only_family(reach: &ReachFlags) -> Option<Family> {
     match (reach.ipv4, reach.ipv6) {
         (true, _) => Some(Family::V4),
@@ -219,14 +219,14 @@ pub(crate) fn only_family(reach: &ReachFlags) -> Option<Family> {
     }
 }
 
-/// The time between two attempts, with bounds that allow it.
+/// Sets the delay between two attempts, and bounds that allow it.
 pub(crate) fn set_attempt_delay(policy: &mut Policy, delay: Duration) {
     policy.attempt_delay = delay;
     policy.attempt_delay_min = policy.attempt_delay_min.min(delay);
     policy.attempt_delay_max = policy.attempt_delay_max.max(delay);
 }
 
-/// Whom to trust, and who to be.
+/// Returns the trust and credentials.
 pub(crate) fn security(trust: &TrustFlags) -> Result<SecurityParameters, Failure> {
     let mut security = SecurityParameters::platform();
     if let Some(path) = &trust.cacert {
@@ -240,12 +240,12 @@ pub(crate) fn security(trust: &TrustFlags) -> Result<SecurityParameters, Failure
     Ok(if trust.insecure { security.accept_any_certificate() } else { security })
 }
 
-/// The certificates in a file, to be trusted.
+/// Reads the trusted certificates of a file.
 pub(crate) fn roots(path: &Path) -> Result<Vec<CertificateDer<'static>>, Failure> {
     certificates_from_pem(&read(path)?).map_err(|cause| unusable(path, &cause))
 }
 
-/// A file of the user's that security depends on.
+/// Reads a file that security depends on.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     fs::read(path).map_err(|cause| {
         Failure::new(Kind::Identity, format!("cannot read {}: {cause}", path.display()))
@@ -258,7 +258,8 @@ fn unusable(path: &Path, cause: &eyas::Error) -> Failure {
         .hint("PEM is wanted: a text with -----BEGIN in it")
 }
 
-/// What is wrong with a certificate or a key, for a sentence that says already that it cannot be used.
+/// Describes what is wrong with a certificate or a key, for a sentence that already says that it
+/// cannot be used.
 pub(crate) fn what_is_wrong(cause: &eyas::Error) -> String {
     match cause {
         eyas::Error::Identity(what) => what.clone(),
@@ -266,7 +267,7 @@ pub(crate) fn what_is_wrong(cause: &eyas::Error) -> String {
     }
 }
 
-/// Whom to ask for names, and what not to ask.
+/// Returns the resolver, with its overrides.
 pub(crate) fn resolver(
     server: Option<&DnsServer>,
     url: Option<&url::Url>,
@@ -285,7 +286,7 @@ pub(crate) fn resolver(
     Ok(resolver)
 }
 
-/// The memory that the flags choose.
+/// Opens the memory that the flags choose.
 pub(crate) fn memory(
     choice: Option<&MemoryChoice>,
     retest_after: Option<Duration>,
@@ -297,7 +298,7 @@ pub(crate) fn memory(
     }
 }
 
-/// Where the memory is; `None` if there is to be none.
+/// Returns the path of the memory; `None` if there is none.
 pub(crate) fn memory_path(choice: Option<&MemoryChoice>) -> Result<Option<PathBuf>, Failure> {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
     match choice.cloned().or_else(MemoryChoice::from_env) {
@@ -312,7 +313,7 @@ pub(crate) fn memory_path(choice: Option<&MemoryChoice>) -> Result<Option<PathBu
     }
 }
 
-/// The XDG base directory specification: a relative path in the environment is ignored.
+/// Follows the XDG base directory specification: a relative path in the environment is ignored.
 fn usual_memory(state: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBuf> {
     let state = state.filter(|path| path.is_absolute());
     let home = home.filter(|path| path.is_absolute());

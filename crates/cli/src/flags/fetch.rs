@@ -42,7 +42,7 @@ pub(crate) struct GetFlags {
     pub(crate) output: BodyFlags,
     #[command(flatten)]
     pub(crate) versions: VersionFlags,
-    /// How HTTP/3 and HTTP over TCP come to be used
+    /// How HTTP/3 and HTTP over TCP are tried
     #[arg(long, value_name = "POLICY", default_value = "race", help_heading = "Choosing")]
     pub(crate) policy: PolicyName,
     #[command(flatten)]
@@ -53,24 +53,24 @@ pub(crate) struct GetFlags {
     pub(crate) trust: TrustFlags,
 }
 
-/// What is asked of the server.
+/// The request.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Request")]
 pub(crate) struct RequestFlags {
-    /// Ask for the headers alone (HEAD), and print them
+    /// Request only the headers (HEAD), and print them
     #[arg(short = 'I', long,
           conflicts_with_all = ["data", "data_binary", "form", "form_string", "upload_file"])]
     pub(crate) head: bool,
     /// Request method
     #[arg(short = 'X', long = "request", value_name = "METHOD")]
     pub(crate) method: Option<http::Method>,
-    /// Add a header; 'Name;' sends it empty, 'Name:' leaves out one that eyas would send
+    /// Add a header; 'Name;' sends it empty, 'Name:' omits one that eyas would send
     #[arg(short = 'H', long, value_name = "NAME: VALUE", value_parser = values::header)]
     pub(crate) header: Vec<HeaderLine>,
-    /// Send this with POST; @FILE reads a file, @- standard input; several are joined with &
+    /// Send this data with POST; @FILE reads a file, @- standard input; several are joined with &
     #[arg(short = 'd', long, value_name = "DATA")]
     pub(crate) data: Vec<String>,
-    /// As --data, with every byte of @FILE sent as it is, line ends included
+    /// Like --data, but send @FILE unchanged, including line breaks
     #[arg(long, value_name = "DATA")]
     pub(crate) data_binary: Vec<String>,
     /// Send a form with POST (multipart/form-data): NAME=TEXT, NAME=@FILE to upload a file, NAME=<FILE for
@@ -78,18 +78,18 @@ pub(crate) struct RequestFlags {
     #[arg(short = 'F', long, value_name = "NAME=CONTENT", value_parser = form::field,
           conflicts_with_all = ["data", "data_binary"])]
     pub(crate) form: Vec<FormField>,
-    /// As --form, with the text as it is, whatever it begins with
+    /// Like --form, but use the text as it is, even if it starts with @ or <
     #[arg(long, value_name = "NAME=TEXT", value_parser = form::plain_field,
           conflicts_with_all = ["data", "data_binary"])]
     pub(crate) form_string: Vec<FormField>,
-    /// Send FILE with PUT, - is standard input; a URL that ends in / gets the name of the file
+    /// Send FILE with PUT, - is standard input; if the URL ends in /, the file name is appended
     #[arg(short = 'T', long, value_name = "FILE",
           conflicts_with_all = ["data", "data_binary", "form", "form_string"])]
     pub(crate) upload_file: Option<PathBuf>,
     /// Follow redirects
     #[arg(short = 'L', long)]
     pub(crate) location: bool,
-    /// Redirects to follow at most
+    /// Maximum number of redirects to follow
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) max_redirs: usize,
     /// User-Agent to send
@@ -98,40 +98,40 @@ pub(crate) struct RequestFlags {
     /// User and password for HTTP Basic authentication
     #[arg(short = 'u', long, value_name = "USER:PASSWORD")]
     pub(crate) user: Option<String>,
-    /// Ask for a compressed body and decompress it
+    /// Request a compressed response and decompress it
     #[arg(long)]
     pub(crate) compressed: bool,
-    /// Proxy for requests over TCP; without it the environment decides (https_proxy, no_proxy)
+    /// Proxy for requests over TCP; by default the environment decides (https_proxy, no_proxy)
     #[arg(short = 'x', long, value_name = "URL")]
     pub(crate) proxy: Option<String>,
-    /// Keep cookies between the requests of a redirect chain
+    /// Keep cookies between the requests of a chain of redirects
     #[arg(long)]
     pub(crate) cookies: bool,
 }
 
-/// Where the answer goes.
+/// Where the response goes.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct BodyFlags {
-    /// Write the body to FILE, which appears when it is whole; - is standard output
+    /// Write the body to FILE, which is created once it is complete; - is standard output
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Write the body to a file named like the last part of the URL
+    /// Write the body to a file named after the last part of the URL
     #[arg(short = 'O', long, conflicts_with = "output")]
     pub(crate) remote_name: bool,
-    /// Print the response headers before the body, with -L those of each redirect too
+    /// Print the response headers before the body, with -L also those of each redirect
     #[arg(short = 'i', long)]
     pub(crate) include: bool,
-    /// Fail (exit code 22) if the status is 400 or above, and write no body
+    /// Fail with exit code 22 if the status is 400 or above, and write no body
     #[arg(short = 'f', long)]
     pub(crate) fail: bool,
-    /// Show the race, the request, each redirect followed and the response headers on standard error
+    /// Show the race, the request, redirects and response headers on standard error
     #[arg(short = 'v', long)]
     pub(crate) verbose: bool,
-    /// No progress bar and no error messages; the exit code remains
+    /// No progress bar and no error messages, only the exit code
     #[arg(short = 's', long)]
     pub(crate) silent: bool,
-    /// Say on standard error why each candidate stands where it does
+    /// Explain on standard error why each candidate is ranked where it is
     #[arg(long)]
     pub(crate) explain: bool,
     /// Record the race in FILE, for 'eyas replay'

@@ -1,4 +1,4 @@
-//! Fields of `--form`, as curl writes them.
+//! Fields of `--form`, with curl's syntax.
 
 use std::path::PathBuf;
 
@@ -7,9 +7,9 @@ use http::HeaderValue;
 /// One field of a form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FormField {
-    /// Its name.
+    /// The name.
     pub(crate) name: String,
-    /// What is sent.
+    /// The content.
     pub(crate) content: FieldContent,
     /// `;type=`
     pub(crate) content_type: Option<HeaderValue>,
@@ -28,7 +28,7 @@ pub(crate) enum FieldContent {
     TextOf(PathBuf),
 }
 
-/// `NAME=TEXT`, `NAME=@FILE` or `NAME=<FILE`, with `;type=TYPE` and `;filename=NAME` behind it.
+/// Parses `NAME=TEXT`, `NAME=@FILE` or `NAME=<FILE`, followed by `;type=TYPE` and `;filename=NAME`.
 pub(super) fn field(text: &str) -> Result<FormField, String> {
     let (name, value) = pair(text)?;
     let (value, attributes) = split(value);
@@ -52,7 +52,7 @@ pub(super) fn field(text: &str) -> Result<FormField, String> {
     Ok(FormField { name: name.to_owned(), content, content_type, file_name })
 }
 
-/// `NAME=TEXT`, whatever the text looks like.
+/// Parses `NAME=TEXT`, with any text.
 pub(super) fn plain_field(text: &str) -> Result<FormField, String> {
     let (name, value) = pair(text)?;
     let content = FieldContent::Text(value.to_owned());
@@ -69,7 +69,8 @@ enum Attribute {
     FileName,
 }
 
-/// The content, and the attributes behind it. A semicolon before anything else, or in quotes, is content.
+/// Returns the content and the attributes after it. A semicolon before anything else, or in quotes,
+/// is content.
 fn split(value: &str) -> (&str, Vec<(Attribute, String)>) {
     const KNOWN: [(&str, Attribute); 2] =
         [("type=", Attribute::Type), ("filename=", Attribute::FileName)];
@@ -91,7 +92,7 @@ fn split(value: &str) -> (&str, Vec<(Attribute, String)>) {
     (&value[..end], attributes)
 }
 
-/// The semicolons of a text that are not in quotes.
+/// Returns the semicolons of a text that are not in quotes.
 fn semicolons(text: &str) -> Vec<(usize, char)> {
     let mut quoted = false;
     let mut escaped = false;
@@ -107,7 +108,7 @@ fn semicolons(text: &str) -> Vec<(usize, char)> {
     outside.collect()
 }
 
-/// Without quotes around it; in them, `\"` and `\\` are letters.
+/// Removes the surrounding quotes, inside which `\"` and `\\` are escapes.
 fn unquoted(text: &str) -> String {
     let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
     match inner {

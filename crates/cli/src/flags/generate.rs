@@ -21,9 +21,9 @@ Without --out no file is written.";
 /// Flags of `eyas man`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ManFlags {
-    /// The command whose page is printed, such as get or lab run [default: eyas itself]
+    /// The command whose man page is printed, such as get or lab run [default: eyas itself]
     pub(crate) command: Vec<String>,
-    /// Write the pages of all commands into DIR, as eyas.1, eyas-get.1 and so on
+    /// Write the man pages of all commands to DIR, as eyas.1, eyas-get.1 and so on
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
     pub(crate) out: Option<PathBuf>,
 }

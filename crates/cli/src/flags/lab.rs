@@ -26,24 +26,24 @@ docs/lab.md explains how to write a plan.";
 /// Flags of `eyas lab`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct LabFlags {
-    /// What to do.
+    /// The action.
     #[command(subcommand)]
     pub(crate) action: LabAction,
 }
 
-/// What to do in the lab.
+/// The actions of the lab.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum LabAction {
-    /// Show the experiments that come with eyas
+    /// List the experiments that come with eyas
     List,
-    /// Print the plan of an experiment, to begin a plan of your own with
+    /// Print the plan of an experiment, as a template for your own
     Show {
         /// Its name
         name: String,
     },
-    /// Run an experiment: all its points, simulated or live; judge its claims, write its report
+    /// Run an experiment, simulated or live: run all points, judge the claims, write the report
     Run(LabRunFlags),
-    /// Put the shards of a run together: judge the claims, write the report
+    /// Merge the shards of a run: judge the claims, write the report
     Merge(LabMergeFlags),
     /// Write the report of an output directory again, and print its claims
     Report {
@@ -55,42 +55,43 @@ pub(crate) enum LabAction {
 /// Flags of `eyas lab run`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct LabRunFlags {
-    /// The name of a shipped plan, or the file of another one
+    /// The name of a built-in plan, or a plan file
     pub(crate) plan: String,
-    /// The shape alone, in about a minute: fewer points, fewer and shorter runs
+    /// Only the shape, in about a minute: fewer points, fewer and shorter runs
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Enough to judge by, instead of all that the publication did
+    /// Enough runs to judge the claims, instead of as many as in the publication
     #[arg(long, conflicts_with = "quick")]
     pub(crate) standard: bool,
-    /// Runs of each point, each with a seed of its own
+    /// Number of runs per point, each with its own seed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) runs: Option<u32>,
-    /// The seed of the first run; the others follow it
+    /// The seed of the first run; the others use the following ones
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Runs at a time, instead of one for each core; some live ones run alone in any case
+    /// Number of concurrent runs, instead of one per core; some live runs always run alone
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,
-    /// Where results go, instead of eyas-lab/NAME
+    /// Output directory, instead of eyas-lab/NAME
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// How the table of all runs is written: runs.csv, or runs.parquet as well
+    /// Format of the table of all runs: runs.csv, or runs.parquet as well
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: TableFormat,
     /// Change a parameter of all points, such as path.B.delay='50 ms'
     #[arg(long, value_name = "PARAM=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Try this client as well, described by a file; he-clients only
+    /// Also test the client described by this file; he-clients only
     ///
-    /// docs/he-clients.md says what such a file holds. With --set 'clients=[]' it alone is tried.
+    /// The format is described in docs/he-clients.md. With --set 'clients=[]' only this client is
+    /// tested.
     #[arg(long, value_name = "FILE")]
     pub(crate) client: Vec<PathBuf>,
-    /// Run one shard of several, such as 1/4, to be merged later; simulated experiments only
+    /// Run one of several shards, such as 1/4, to be merged later; simulated experiments only
     ///
-    /// Each shard runs wherever there is a machine for it, in an output directory of its own:
-    /// eyas-lab/NAME-shard-1-of-4 without --out. The merged result is that of a single run, byte for
-    /// byte. All shards must be run by the same build of eyas.
+    /// Shards can run on different machines, each with its own output directory:
+    /// eyas-lab/NAME-shard-1-of-4 by default. The merged result is identical to that of a single
+    /// run. All shards must be run by the same build of eyas.
     #[arg(long, value_name = "I/N", conflicts_with_all = ["check", "format"])]
     pub(crate) shard: Option<Shard>,
     /// Fail if a claim is refused (exit code 112) or undecided (114)
@@ -104,10 +105,10 @@ pub(crate) struct LabMergeFlags {
     /// The output directories of all shards
     #[arg(required = true, value_name = "DIR")]
     pub(crate) directories: Vec<PathBuf>,
-    /// Where results go, instead of eyas-lab/NAME
+    /// Output directory, instead of eyas-lab/NAME
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// How the table of all runs is written: runs.csv, or runs.parquet as well
+    /// Format of the table of all runs: runs.csv, or runs.parquet as well
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: TableFormat,
     /// Fail if a claim is refused (exit code 112) or undecided (114)

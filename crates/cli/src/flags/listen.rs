@@ -30,86 +30,83 @@ it at once.";
 /// Flags of `eyas serve`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ServeFlags {
-    /// Directory whose files are served, unless --no-files is given
+    /// Directory with the files to serve, unless --no-files is given
     #[arg(default_value = ".")]
     pub(crate) directory: PathBuf,
     /// Serve no files, only /bytes/N, /echo and /slow
     #[arg(long)]
     pub(crate) no_files: bool,
-    /// Address and port, of TCP, UDP and SCTP alike; a port alone means 127.0.0.1, port 0 any free one
+    /// Address and port for TCP, UDP and SCTP; a port alone means 127.0.0.1, port 0 any free port
     #[arg(long, short = 'l', value_name = "ADDR:PORT", default_value = "127.0.0.1:8443",
           value_parser = values::listen)]
     pub(crate) listen: SocketAddr,
-    /// Certificate chain, PEM; without it one is made on the spot
+    /// Certificate chain, PEM; by default one is generated
     #[arg(long, value_name = "FILE", requires = "key")]
     pub(crate) cert: Option<PathBuf>,
     /// Private key of the certificate, PEM
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
-    /// Names in the certificate that is made on the spot, separated by commas
-    /// [default: localhost,127.0.0.1,::1]
+    /// Names in the generated certificate, separated by commas [default: localhost,127.0.0.1,::1]
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "cert",
           value_parser = values::certificate_name, hide_default_value = true,
           default_values = ["localhost", "127.0.0.1", "::1"])]
     pub(crate) names: Vec<String>,
-    /// Write the certificate that was made on the spot to FILE, for --cacert at the other side
+    /// Write the generated certificate to FILE, for --cacert on the other side
     #[arg(long, value_name = "FILE", conflicts_with = "cert")]
     pub(crate) save_cert: Option<PathBuf>,
-    /// Without TLS, and so without HTTP/3
+    /// Disable TLS, and therefore HTTP/3
     #[arg(long, conflicts_with_all = ["cert", "names", "save_cert"])]
     pub(crate) plain: bool,
-    /// Without HTTP/3
+    /// Disable HTTP/3
     #[arg(long)]
     pub(crate) no_h3: bool,
-    /// UDP port for SCTP inside UDP; without this flag SCTP is left out where the usual port is taken
-    /// [default: 9899]
+    /// UDP port for SCTP over UDP; by default SCTP is disabled if the usual port is taken [default:
+    /// 9899]
     #[arg(long, value_name = "PORT")]
     pub(crate) sctp_udp_port: Option<u16>,
-    /// Without SCTP
+    /// Disable SCTP
     #[arg(long, conflicts_with = "sctp_udp_port")]
     pub(crate) no_sctp: bool,
-    /// Tell what the server does and costs at http://ADDR:PORT/metrics, for Prometheus; a port alone
-    /// means 127.0.0.1
+    /// Serve metrics for Prometheus at http://ADDR:PORT/metrics; a port alone means 127.0.0.1
     #[arg(long, value_name = "ADDR:PORT", value_parser = values::listen)]
     pub(crate) metrics: Option<SocketAddr>,
-    /// Write a line for each request at the end of FILE; - is standard output, or standard error with
-    /// --json
+    /// Append a line for each request to FILE; - is standard output, or standard error with --json
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
-    /// What such a line looks like
+    /// Format of the access log
     #[arg(long, value_name = "FORMAT", requires = "log", default_value = "common")]
     pub(crate) log_format: LogFormat,
-    /// Serve what the web server at URL answers, in place of files: http://HOST:PORT,
+    /// Serve the responses of the web server at URL instead of files: http://HOST:PORT,
     /// https://HOST:PORT or unix:/PATH
     #[arg(long, value_name = "URL", conflicts_with_all = ["directory", "no_files"],
           help_heading = "Upstream")]
     pub(crate) upstream: Option<Upstream>,
-    /// Believe what this proxy says of clients (Forwarded, X-Forwarded-For and the like): an address,
-    /// or a network such as 10.0.0.0/8; may be given again
+    /// Trust what this proxy says about clients (Forwarded, X-Forwarded-For and the like): an
+    /// address, or a network such as 10.0.0.0/8; can be repeated
     #[arg(long, value_name = "NETWORK", requires = "upstream", help_heading = "Upstream")]
     pub(crate) trusted_proxy: Vec<Network>,
-    /// Begin connections to the upstream with the client's address, by the PROXY protocol 2
+    /// Start upstream connections with the client's address, by the PROXY protocol version 2
     #[arg(long, requires = "upstream", help_heading = "Upstream")]
     pub(crate) proxy_protocol: bool,
-    /// Trust only this certificate or CA of an https upstream, PEM
+    /// Trust only this certificate or CA for an https upstream, PEM
     #[arg(long, value_name = "FILE", requires = "upstream", help_heading = "Upstream")]
     pub(crate) upstream_cacert: Option<PathBuf>,
-    /// Answer 504 if the upstream has not begun to answer after this time
+    /// Respond with 504 if the upstream does not respond within this time
     #[arg(long, value_name = "DURATION", requires = "upstream", default_value = "60s",
           value_parser = values::duration, help_heading = "Upstream")]
     pub(crate) upstream_timeout: Duration,
-    /// Alt-Svc header to send; 'none' sends none [default: h3 on the same port, and the port of SCTP
-    /// inside UDP where that is not 9899]
+    /// Alt-Svc header to send; 'none' sends none [default: h3 on the same port, and the port of
+    /// SCTP over UDP if it is not 9899]
     #[arg(long, value_name = "VALUE")]
     pub(crate) alt_svc: Option<String>,
 }
 
-/// What a line of the access log is.
+/// The format of the access log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// The common log format of NCSA, which Apache and nginx write too.
+    /// The common log format of NCSA, also used by Apache and nginx.
     #[default]
     Common,
-    /// A JSON object, with the transport, the time it took and who asked.
+    /// JSON objects, with the transport, the duration and the client.
     Json,
 }

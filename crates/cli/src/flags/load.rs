@@ -33,7 +33,7 @@ the numbers.";
 /// Flags of `eyas load`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct LoadFlags {
-    /// The URL to ask for; https:// if no scheme is given
+    /// The URL to request; https:// if no scheme is given
     pub(crate) url: String,
     #[command(flatten)]
     pub(crate) arrivals: ArrivalFlags,
@@ -54,115 +54,115 @@ pub(crate) struct LoadFlags {
     pub(crate) trust: TrustFlags,
 }
 
-/// When what is asked for.
+/// The arrival of requests.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Arrivals")]
 pub(crate) struct ArrivalFlags {
-    /// Requests a second; FROM..TO rises or falls in a straight line over the duration
+    /// Requests per second; FROM..TO changes linearly over the duration
     #[arg(short, long, value_name = "RATE", default_value = "100", value_parser = rate)]
     pub(crate) rate: RateWanted,
-    /// How they are spaced
+    /// How requests are spaced
     #[arg(long, value_name = "SPACING", default_value = "poisson")]
     pub(crate) arrivals: SpacingName,
     /// How long requests arrive [default: 10s, or until --requests]
     #[arg(short, long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) duration: Option<Duration>,
-    /// How many requests arrive at most
+    /// Maximum number of requests
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) requests: Option<u64>,
-    /// What arrives before this time is done and not counted
+    /// Requests that arrive before this time are sent but not counted
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = values::duration)]
     pub(crate) warm_up: Duration,
-    /// Ask for /bytes/N of eyas serve instead of the URL's path; of several sizes, each request takes
-    /// one at random
+    /// Request /bytes/N of eyas serve instead of the URL's path; with several sizes, each request
+    /// uses one at random
     #[arg(long, value_name = "SIZE[,SIZE]", value_delimiter = ',', value_parser = values::size)]
     pub(crate) size: Vec<u64>,
     /// Add a header
     #[arg(short = 'H', long, value_name = "NAME: VALUE", value_parser = values::header)]
     pub(crate) header: Vec<HeaderLine>,
-    /// Requests in flight at most; what arrives beyond is dropped
+    /// Maximum number of requests in flight; further ones are dropped
     #[arg(long, value_name = "N", default_value_t = 4096,
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) max_in_flight: u32,
-    /// Threads that share the load
+    /// Number of threads
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) threads: u16,
-    /// Seed of every random choice
+    /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
 }
 
-/// On which connections.
+/// The connections that carry the requests.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Connections")]
 pub(crate) struct ConnectionFlags {
-    /// Keep up to N connections; without this each request has one of its own
+    /// Keep up to N connections open; by default each request has its own
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) connections: Option<u32>,
-    /// Requests at once on a kept connection of HTTP/2 or 3
+    /// Concurrent requests on a kept HTTP/2 or HTTP/3 connection
     #[arg(long, value_name = "N", default_value_t = 100, requires = "connections",
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) streams: u32,
-    /// Resume TLS sessions; without this every handshake is a full one
+    /// Resume TLS sessions; by default every handshake is a full one
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Leave from these addresses in turn: each has ports for some 28,000 connections a minute
+    /// Use these local addresses in turn: each has ports for about 28,000 connections per minute
     #[arg(long, value_name = "ADDR|FROM-TO", value_delimiter = ',', value_parser = values::addresses)]
     pub(crate) source: Vec<AddressRange>,
 }
 
-/// How connections come about.
+/// How connections are made.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Choosing")]
 pub(crate) struct LoadChoiceFlags {
-    /// Transports to race, most wanted first; one alone is no race [default: quic,tcp]
+    /// Transports to race, preferred first; with a single one there is no race [default: quic,tcp]
     #[arg(long, value_name = "TRANSPORT[,..]", value_delimiter = ',',
           value_parser = values::transport)]
     pub(crate) transport: Vec<Transport>,
     /// How candidates are tried
     #[arg(long, value_name = "POLICY", default_value = "race")]
     pub(crate) policy: RacePolicy,
-    /// Share of connections whose outcome is made known beforehand: they go straight there
+    /// Share of connections whose outcome is known in advance, so that they go straight to it
     #[arg(long, value_name = "SHARE", value_parser = values::share)]
     pub(crate) hit_rate: Option<f64>,
-    /// Transports that are to win; of several, one at random [default: whichever does]
+    /// Transports that should win; with several, one at random [default: whichever wins]
     #[arg(long, value_name = "TRANSPORT[,..]", value_delimiter = ',',
           value_parser = values::transport)]
     pub(crate) outcome: Vec<Transport>,
-    /// Remember nothing from one connection to the next
+    /// Remember nothing between connections
     #[arg(long)]
     pub(crate) no_memory: bool,
-    /// What the most wanted transport gets before the next one starts [default: 30ms]
+    /// How much earlier the preferred transport starts than the next one [default: 30ms]
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) head_start: Option<Duration>,
-    /// How often what nobody answers is tried again, by a new attempt beside the first [default: 3]
+    /// How often an unanswered attempt is repeated by a new one beside the first [default: 3]
     ///
-    /// After 250 ms, or three of the round trips that are known and 10 ms; each further one waits
-    /// twice as long, and none starts once there is a connection. 0 switches them off.
+    /// After 250 ms, or three known round-trip times plus 10 ms; each further one waits twice as
+    /// long, and none starts once there is a connection. 0 disables them.
     #[arg(long, value_name = "N", value_parser = values::second_tries())]
     pub(crate) second_tries: Option<u32>,
-    /// Time between two attempts when nothing is remembered [default: 250ms]
+    /// Delay between two attempts when nothing is remembered [default: 250ms]
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) attempt_delay: Option<Duration>,
-    /// What protects SCTP inside UDP
+    /// Security layer of SCTP over UDP
     #[arg(long, value_name = "SECURITY", default_value = "tls")]
     pub(crate) sctp_security: SctpSecurityName,
 }
 
-/// Where the course of the load is written; each file appears when it is whole.
+/// The files with the results over time; each is created once it is complete.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct FileFlags {
-    /// A line for each second into FILE
+    /// Write a line per second to FILE
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
-    /// Histograms of all times, second by second, into FILE, as HdrHistogram's tools read them
+    /// Write histograms of all times per second to FILE, in the format of HdrHistogram
     #[arg(long, value_name = "FILE")]
     pub(crate) histogram: Option<PathBuf>,
 }
 
-/// What protects SCTP inside UDP.
+/// The security layer of SCTP over UDP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SctpSecurityName {
     /// TLS on its streams.
@@ -170,7 +170,7 @@ pub(crate) enum SctpSecurityName {
     Tls,
     /// DTLS below it.
     Dtls,
-    /// A candidate of each.
+    /// One candidate with each.
     Both,
 }
 
@@ -184,13 +184,13 @@ impl From<SctpSecurityName> for SctpSecurity {
     }
 }
 
-/// How arrivals are spaced.
+/// How requests are spaced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SpacingName {
-    /// Exponential gaps.
+    /// Exponentially distributed gaps.
     #[default]
     Poisson,
-    /// Even gaps.
+    /// Equal gaps.
     Constant,
 }
 
@@ -203,17 +203,17 @@ impl From<SpacingName> for Spacing {
     }
 }
 
-/// One rate, or two of a ramp whose time is that of the load.
+/// A constant rate, or a ramp over the duration of the load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum RateWanted {
-    /// Always this.
+    /// A constant rate.
     Fixed(f64),
-    /// From one to the other.
+    /// From the first rate to the second.
     Ramp(f64, f64),
 }
 
 impl RateWanted {
-    /// Over this time.
+    /// Returns the rate over this duration.
     pub(crate) fn over(self, over: Duration) -> Rate {
         match self {
             Self::Fixed(rate) => Rate::Fixed(rate),
@@ -222,7 +222,7 @@ impl RateWanted {
     }
 }
 
-/// `100`, `0.5` or `100..2000`.
+/// Parses `100`, `0.5` or `100..2000`.
 fn rate(text: &str) -> Result<RateWanted, String> {
     let wanted = "expected requests a second, such as 100, or FROM..TO";
     let one = |text: &str| match text.trim().parse::<f64>() {

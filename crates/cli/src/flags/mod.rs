@@ -1,5 +1,5 @@
-//! Every flag of the command, once: the parser, `--help`, the man pages and the completions all
-//! come from the definitions below this module. What curl's users know keeps curl's name.
+//! All flags of the command: the parser, `--help`, the man pages and the completions are generated
+//! from the definitions in this module. Flags that curl has too have curl's names.
 
 mod choice;
 mod fetch;
@@ -61,11 +61,11 @@ pub(crate) use tunnel::{
 };
 pub(crate) use values::{Addresses, ConnectTo, DnsServer};
 
-/// Connect over the best transport that the network really lets through.
+/// Connect over the best transport that works on the network.
 ///
 /// eyas asks DNS for HTTPS, AAAA and A records, races HTTP/3 over QUIC against HTTP over TCP on
-/// both address families, and remembers what worked: the next connection goes straight there and
-/// never again waits for what does not.
+/// both address families, and remembers what worked: the next connection uses it right away and
+/// does not wait for what does not work.
 #[derive(Debug, Parser)]
 #[command(
     name = "eyas",
@@ -76,16 +76,17 @@ pub(crate) use values::{Addresses, ConnectTo, DnsServer};
     after_help = TOP_EXAMPLES
 )]
 pub(crate) struct Cli {
-    /// What every subcommand understands.
+    /// The flags of all subcommands.
     #[command(flatten)]
     pub(crate) common: CommonFlags,
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
 impl Cli {
-    /// Reads a command line, the program's name first. Help is laid out for so many columns.
+    /// Parses a command line, including the program's name. Help is formatted for this number of
+    /// columns.
     pub(crate) fn read(
         line: impl IntoIterator<Item = OsString>,
         columns: usize,
@@ -124,15 +125,15 @@ Examples:
 'eyas help COMMAND' explains one command, with examples. Exit codes are curl's
 where curl has one: 6 DNS, 7 connect, 28 timeout, 35 TLS, 60 certificate.";
 
-/// Flags that every subcommand understands.
+/// The flags of all subcommands.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CommonFlags {
-    /// Print one JSON object on standard output, errors too
+    /// Print one JSON object on standard output, including errors
     ///
-    /// The shape of the object of each subcommand is in docs/json.md.
+    /// The objects of all subcommands are described in docs/json.md.
     #[arg(long, global = true, help_heading = "Output")]
     pub(crate) json: bool,
-    /// When to use colours; NO_COLOR in the environment turns them off as well
+    /// When to use colours; NO_COLOR in the environment disables them as well
     #[arg(
         long,
         global = true,
@@ -144,77 +145,77 @@ pub(crate) struct CommonFlags {
     pub(crate) color: ColorChoice,
 }
 
-/// When to colour.
+/// When to use colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorChoice {
     /// On a terminal, unless NO_COLOR is set.
     Auto,
-    /// Always, also into a pipe.
+    /// Always, even when writing to a pipe.
     Always,
     /// Never.
     Never,
 }
 
-/// What to do.
+/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Race against a server of our own on this machine, and draw each race
+    /// Race against a server on this machine, and draw each race
     ///
-    /// Nine small networks on loopback: all well, UDP swallowed, TCP slow, QUIC slow, HTTP/3 only,
-    /// a wrong certificate on one transport, SCTP inside UDP, protocol 132 dropped, and a program that
-    /// goes through eyas proxy. Each is raced without memory and then with what was learnt.
+    /// Nine small networks on loopback: everything works, UDP dropped, TCP slow, QUIC slow, HTTP/3
+    /// only, a wrong certificate on one transport, SCTP over UDP, protocol 132 dropped, and a program
+    /// that goes through eyas proxy. Each is raced without memory and then with what was learnt.
     ///
-    /// Needs no network, writes no file, and ends by itself in about ten seconds.
+    /// Needs no network, writes no files, and ends within ten seconds.
     #[command(after_help = DEMO_EXAMPLES)]
     Demo(DemoFlags),
     /// Fetch a URL over the best transport that works
     #[command(after_help = fetch::EXAMPLES)]
     Get(Box<GetFlags>),
-    /// Race to a URL or host:port, show how it went, and fetch nothing
+    /// Race to a URL or host:port and show how it went, without fetching anything
     #[command(after_help = RACE_EXAMPLES)]
     Race(Box<RaceFlags>),
-    /// Connect standard input and output to a peer, over any transport
+    /// Connect standard input and output to a peer over any transport
     #[command(after_help = pipe::EXAMPLES)]
     Pipe(Box<PipeFlags>),
     /// Show what would be tried, in which order and why, without connecting
     ///
-    /// DNS is asked; nothing else is sent.
+    /// DNS is queried; nothing else is sent.
     #[command(after_help = PLAN_EXAMPLES)]
     Plan(Box<PlanFlags>),
-    /// Show or forget what eyas has learnt about your networks
+    /// Show or delete what eyas has learnt about your networks
     #[command(after_help = remember::EXAMPLES)]
     Memory(MemoryFlags),
-    /// Serve files, test bodies or another web server, by HTTP/1.1 to 3
+    /// Serve files, test data or another web server over HTTP/1.1, 2 and 3
     #[command(after_help = listen::EXAMPLES)]
     Serve(Box<ServeFlags>),
-    /// Let any program connect as eyas does: a SOCKS and HTTP proxy
+    /// Let any program connect like eyas: a SOCKS and HTTP proxy
     #[command(after_help = proxy::EXAMPLES)]
     Proxy(Box<ProxyFlags>),
-    /// Carry connections to and from another host over one session, as ssh -L, -R and -D do
+    /// Tunnel connections to and from another host, like ssh -L, -R and -D
     #[command(after_help = tunnel::EXAMPLES)]
     Tunnel(Box<TunnelFlags>),
     /// Give programs SCTP sockets where the kernel has none
     #[command(after_help = sctp::EXAMPLES)]
     Sctp(SctpFlags),
-    /// Put load on a server: requests that arrive when they are due, over any transport
+    /// Generate load on a server at a given rate, over any transport
     #[command(after_help = load::EXAMPLES)]
     Load(Box<LoadFlags>),
-    /// Run experiments, simulated or live, and judge what was published
+    /// Run simulated or live experiments, and judge published claims
     #[command(after_help = lab::EXAMPLES)]
     Lab(LabFlags),
     /// Run any command behind a bad network: delay, loss, rate, middleboxes
     #[command(after_help = netem::EXAMPLES)]
     Netem(NetemFlags),
-    /// Run a recorded race again and check that every decision is the same
+    /// Replay a recorded race and check that every decision is the same
     #[command(after_help = REPLAY_EXAMPLES)]
     Replay(ReplayFlags),
-    /// Print the completions of a shell
+    /// Print shell completions
     #[command(after_help = generate::COMPLETIONS_EXAMPLES)]
     Completions {
-        /// Which shell
+        /// The shell
         shell: clap_complete::Shell,
     },
-    /// Print a man page, or write all of them into a directory
+    /// Print a man page, or write all of them to a directory
     #[command(after_help = generate::MAN_EXAMPLES)]
     Man(ManFlags),
 }
@@ -228,7 +229,7 @@ Examples:
 /// Flags of `eyas demo`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct DemoFlags {
-    /// Say for each candidate why it stands where it does
+    /// Explain for each candidate why it is ranked where it is
     #[arg(long)]
     pub(crate) explain: bool,
 }
@@ -257,10 +258,10 @@ sctp means directly over IP and inside UDP.";
 pub(crate) struct RaceFlags {
     /// URL, host:port or host to race to
     pub(crate) target: String,
-    /// Let every candidate finish, and print what works and why the others fail
+    /// Let every candidate finish, and print which work and why the others fail
     #[arg(long)]
     pub(crate) all: bool,
-    /// Say for each candidate why it stands where it does, or why it was dropped
+    /// Explain for each candidate why it is ranked where it is, or why it was dropped
     #[arg(long)]
     pub(crate) explain: bool,
     #[command(flatten)]
@@ -281,13 +282,13 @@ pub(crate) struct RaceFlags {
     pub(crate) trust: TrustFlags,
 }
 
-/// What is spoken at a target that is not a URL.
+/// The service at a target that is not a URL.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ServiceFlags {
-    /// Without TLS, and so without QUIC
+    /// Disable TLS, and therefore QUIC
     #[arg(long, conflicts_with = "alpn")]
     pub(crate) plain: bool,
-    /// Application protocols to offer (ALPN), best first, separated by commas
+    /// Application protocols to offer (ALPN), preferred first, separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) alpn: Vec<String>,
 }
@@ -330,9 +331,9 @@ send it on.";
 /// Flags of `eyas replay`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ReplayFlags {
-    /// The trace, or - for standard input
+    /// The trace file, or - for standard input
     pub(crate) file: PathBuf,
-    /// Say for each candidate why it stood where it did
+    /// Explain for each candidate why it was ranked where it was
     #[arg(long)]
     pub(crate) explain: bool,
 }

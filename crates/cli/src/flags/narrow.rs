@@ -1,17 +1,17 @@
-//! Help as wide as the screen is, and in one column where two find no room beside one another.
+//! Formats help for the width of the terminal, in a single column if two do not fit.
 
 use clap::Command;
 
-/// The widest lines of a text: longer ones are hard to read.
+/// The maximum line width of text: longer lines are hard to read.
 const WIDEST: usize = 100;
-/// Columns from which flags and their texts stand side by side, and the examples as they are.
+/// The minimum width for showing flags beside their descriptions, and examples unchanged.
 const ROOMY: usize = 60;
-/// Spaces that divide an example from what is said of it.
+/// The separator between an example and its description.
 const GAP: &str = "  ";
-/// What stands before the text below an example.
+/// The indentation of descriptions below an example.
 const INDENT: &str = "      ";
 
-/// The command with help for so many columns.
+/// Returns the command with help for this number of columns.
 pub(super) fn fitted(command: Command, columns: usize) -> Command {
     let command = command.term_width(columns.min(WIDEST));
     match columns < ROOMY {
@@ -28,7 +28,7 @@ fn in_one_column(command: Command) -> Command {
     command.mut_subcommands(in_one_column)
 }
 
-/// What is said of an example goes below it.
+/// Moves the descriptions of examples below them.
 fn one_below_another(text: &str) -> String {
     let line = |line: &str| {
         let Some(example) = line.strip_prefix(GAP) else { return line.to_owned() };

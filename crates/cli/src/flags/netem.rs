@@ -25,58 +25,59 @@ it cannot be run. docs/netem.md has the details.";
 /// Flags of `eyas netem`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct NetemFlags {
-    /// What to do.
+    /// The action.
     #[command(subcommand)]
     pub(crate) action: NetemAction,
 }
 
-/// What to do with the emulator.
+/// The actions of the emulator.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum NetemAction {
     /// Run a command behind a bad network
     ///
-    /// Needs root, or a user who may make user namespaces: the command then believes that it is root.
+    /// Requires root, or permission to create user namespaces: the command then believes that it is
+    /// root.
     #[command(after_help = EXAMPLES)]
     Run(Box<NetemRunFlags>),
     /// Change the network of a run
     Change(Box<NetemChangeFlags>),
-    /// Show what has become of the packets of a run so far
+    /// Show what has happened to the packets of a run so far
     Show(NetemShowFlags),
 }
 
-/// What the link is like, in both directions.
+/// The properties of the link, in both directions.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Link")]
 pub(crate) struct LinkFlags {
-    /// Bits a second, such as 10mbit or '10 Mbit/s'; none takes the limit away
+    /// Bits per second, such as 10mbit or '10 Mbit/s'; 'none' removes the limit
     #[arg(long, value_name = "RATE")]
     rate: Option<String>,
-    /// Delay one way, such as 10ms
+    /// One-way delay, such as 10ms
     #[arg(long, value_name = "DURATION")]
     delay: Option<String>,
-    /// The most that is added to a packet's delay, evenly drawn; packets stay in order
+    /// Maximum random delay added to each packet, uniformly distributed; packets stay in order
     #[arg(long, value_name = "DURATION")]
     jitter: Option<String>,
-    /// Packets lost at random, such as 5%
+    /// Random packet loss, such as 5%
     #[arg(long, value_name = "SHARE")]
     loss: Option<String>,
-    /// What may wait for the link: 100 (packets), '64 KiB', '1000 packets codel'
+    /// Queue of the link: 100 (packets), '64 KiB', '1000 packets codel'
     #[arg(long, value_name = "QUEUE")]
     queue: Option<String>,
-    /// The largest packet of the link, in bytes; larger ones are dropped, or fragmented if they may be
+    /// Largest packet of the link, in bytes; larger ones are dropped, or fragmented if allowed
     #[arg(long, value_name = "BYTES")]
     mtu: Option<String>,
     /// Packets that arrive twice, such as 1%
     #[arg(long, value_name = "SHARE")]
     duplicate: Option<String>,
-    /// Packets that are held back while others pass: '5% by 10ms'; with 'jitter', those that --jitter
-    /// delays may be overtaken
+    /// Packets that are delayed while others pass: '5% by 10ms'; with 'jitter', packets delayed by
+    /// --jitter may be overtaken
     #[arg(long, value_name = "HOW")]
     reorder: Option<String>,
     /// Only from the client to the server: KEY=VALUE,...
     ///
-    /// The keys are the flags above, and framing, bit-errors and up. --forward
-    /// rate=1mbit,delay=5ms beside --rate 10mbit gives 10 Mbit/s to the other direction alone.
+    /// The keys are the flags above, and framing, bit-errors and up. With --rate 10mbit --forward
+    /// rate=1mbit,delay=5ms, only the other direction has 10 Mbit/s.
     #[arg(long, value_name = "LINK")]
     pub(crate) forward: Option<String>,
     /// Only from the server to the client
@@ -85,7 +86,7 @@ pub(crate) struct LinkFlags {
 }
 
 impl LinkFlags {
-    /// What is wanted in both directions: keys and values.
+    /// Returns the keys and values for both directions.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let all = [
             ("rate", &self.rate),
@@ -104,41 +105,41 @@ impl LinkFlags {
 /// Flags of `eyas netem run`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct NetemRunFlags {
-    /// The command, and its arguments
+    /// The command and its arguments
     #[arg(required = true, last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
     #[command(flatten)]
     pub(crate) link: LinkFlags,
-    /// One of several paths, of its own link: NAME:KEY=VALUE,...; keys may begin with 'forward.' or
-    /// 'backward.'
+    /// One of several paths, with a link of its own: NAME:KEY=VALUE,...; keys may begin with
+    /// 'forward.' or 'backward.'
     #[arg(long, value_name = "PATH", help_heading = "Network")]
     pub(crate) path: Vec<String>,
-    /// Paths, middleboxes and what changes, from a file of TOML
+    /// Read paths, middleboxes and changes from a TOML file
     #[arg(long, value_name = "FILE", conflicts_with = "path", help_heading = "Network")]
     pub(crate) topology: Option<PathBuf>,
-    /// Seed of every random choice
+    /// Seed of all random choices
     #[arg(long, value_name = "N", help_heading = "Network")]
     pub(crate) seed: Option<u64>,
-    /// Keep the emulator on this core
+    /// Pin the emulator to this core
     #[arg(long, value_name = "N", help_heading = "Network")]
     pub(crate) core: Option<usize>,
-    /// Run this on the far side, by sh; the command begins once it listens
+    /// Run this on the server side, with sh; the command starts once it listens
     #[arg(long, value_name = "COMMAND", help_heading = "Network")]
     pub(crate) server: Option<String>,
     /// Write all packets to FILE, as sent and as received, for Wireshark
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) pcapng: Option<PathBuf>,
-    /// Do not say at the end what became of the packets
+    /// Do not print at the end what happened to the packets
     #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,
 }
 
-/// Which direction.
+/// The state of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LinkState {
     /// Packets pass.
     Up,
-    /// Everything is lost.
+    /// All packets are lost.
     Down,
 }
 
@@ -147,7 +148,7 @@ pub(crate) enum LinkState {
 pub(crate) struct NetemChangeFlags {
     #[command(flatten)]
     pub(crate) link: LinkFlags,
-    /// Cut the link, or mend it
+    /// Cut or restore the link
     #[arg(long, value_name = "STATE", help_heading = "Link")]
     pub(crate) state: Option<LinkState>,
     /// Only this path
@@ -164,10 +165,10 @@ pub(crate) struct NetemShowFlags {
     pub(crate) which: WhichRun,
 }
 
-/// Which run is meant.
+/// Selects a run.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct WhichRun {
-    /// The process number of the run, if there are several
+    /// The process ID of the run, if there are several
     #[arg(
         long,
         value_name = "PID",

@@ -35,23 +35,22 @@ when that one fails, unless --multipath is given.";
 /// Flags of `eyas pipe`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct PipeFlags {
-    /// Whom to connect to: host:port, or transports://host:port
+    /// The peer to connect to: host:port, or transports://host:port
     #[arg(required_unless_present = "listen", conflicts_with = "listen")]
     pub(crate) target: Option<String>,
-    /// Wait for one peer at this address and port, over every transport there is; a port alone
+    /// Wait for one peer at this address and port, over every available transport; a port alone
     /// means 127.0.0.1
     #[arg(long, short = 'l', value_name = "ADDR:PORT", value_parser = values::listen)]
     pub(crate) listen: Option<SocketAddr>,
-    /// Names in the certificate that a listener makes on the spot, beside localhost, 127.0.0.1 and
-    /// ::1, separated by commas
+    /// Names in the listener's generated certificate, in addition to localhost, 127.0.0.1 and ::1,
+    /// separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "listen",
           value_parser = values::certificate_name, conflicts_with_all = ["cert", "plain"])]
     pub(crate) names: Vec<String>,
-    /// Write the certificate that a listener makes on the spot to FILE, for --cacert at the other
-    /// side
+    /// Write the listener's generated certificate to FILE, for --cacert on the other side
     #[arg(long, value_name = "FILE", requires = "listen", conflicts_with_all = ["cert", "plain"])]
     pub(crate) save_cert: Option<PathBuf>,
-    /// Say on standard error what the connection is, and what becomes of its paths
+    /// Show the connection and changes of its paths on standard error
     #[arg(long, short = 'v')]
     pub(crate) verbose: bool,
     #[command(flatten)]
@@ -71,29 +70,29 @@ pub(crate) struct PipeFlags {
     pub(crate) trust: TrustFlags,
 }
 
-/// What SCTP has beyond a stream of bytes.
+/// Features of SCTP beyond a byte stream.
 #[derive(Args, Clone, Copy, Debug, Default)]
 #[command(next_help_heading = "SCTP")]
 pub(crate) struct MessageFlags {
     /// Send each line as one message, and write each message as one line (SCTP only)
     ///
-    /// Without --plain the association is inside DTLS where it runs inside UDP (RFC 8261), and its
-    /// messages are protected as they are. TLS (RFC 3436) protects it directly over IP, and where
-    /// several paths are asked for, of which DTLS has none: it makes one stream of bytes of its
-    /// messages, so each is preceded by its length in four bytes, the highest first, and --ppid,
-    /// --unordered and --lifetime are not possible.
+    /// Unless --plain is given, an association over UDP is protected by DTLS (RFC 8261), which
+    /// preserves messages. Directly over IP, and if several paths are requested, which DTLS does
+    /// not support, it is protected by TLS (RFC 3436): this turns its messages into one byte
+    /// stream, so each one is preceded by its length as four bytes in network byte order, and
+    /// --ppid, --unordered and --lifetime are not available.
     #[arg(long)]
     pub(crate) messages: bool,
-    /// The SCTP stream to use; both sides have to agree on it where bytes are sent
+    /// The SCTP stream to use; when sending bytes, both sides must use the same one
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) stream: u16,
     /// Payload protocol identifier of the messages
     #[arg(long, value_name = "N", default_value_t = 0, requires = "messages")]
     pub(crate) ppid: u32,
-    /// Let messages overtake each other
+    /// Let messages be delivered out of order
     #[arg(long, requires = "messages")]
     pub(crate) unordered: bool,
-    /// Give messages up that have not arrived after this time
+    /// Discard messages that have not arrived after this time
     #[arg(long, value_name = "DURATION", value_parser = values::duration, requires = "messages")]
     pub(crate) lifetime: Option<Duration>,
 }

@@ -50,50 +50,49 @@ environment stays as it is.";
 #[derive(Args, Clone, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct ProxyFlags {
-    /// Address and port; a port alone means 127.0.0.1, port 0 any free one; may be given again
+    /// Address and port; a port alone means 127.0.0.1, port 0 any free port; can be repeated
     #[arg(long, short = 'l', value_name = "ADDR:PORT", default_value = "127.0.0.1:1080",
           value_parser = values::listen)]
     pub(crate) listen: Vec<SocketAddr>,
-    /// Serve only who shows one of the names and passwords in FILE: NAME:PASSWORD, one a line
+    /// Require one of the names and passwords in FILE: NAME:PASSWORD, one per line
     ///
-    /// Without it the proxy listens on loopback alone. SOCKS4 has no passwords and is refused.
+    /// Without it, the proxy listens only on loopback. SOCKS4 has no passwords and is refused.
     #[arg(long, value_name = "FILE")]
     pub(crate) users: Option<PathBuf>,
-    /// Speak TLS with clients, with this certificate and what was issued above it, PEM
+    /// Use TLS with clients, with this certificate and its chain, PEM
     ///
-    /// Clients then name the proxy by https://, and may ask by CONNECT over HTTP/2 and HTTP/3 too. They
-    /// get no UDP by SOCKS, which would go in the clear.
+    /// Clients then use an https:// proxy URL, and may also use CONNECT over HTTP/2 and HTTP/3. UDP
+    /// by SOCKS is not available, since it would not be encrypted.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
     /// Private key of the certificate, PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Take clients over SCTP, too, inside UDP and directly over IP where that is possible
+    /// Accept clients over SCTP too, over UDP and directly over IP where possible
     #[arg(long, requires = "tls_cert")]
     pub(crate) sctp: bool,
-    /// Clients connected at once
+    /// Maximum number of clients
     #[arg(long, value_name = "N", default_value_t = 4096, help_heading = "Limits",
           value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_connections: u32,
-    /// Clients connected at once from one address elsewhere, or one IPv6 /64
+    /// Maximum number of clients from one remote address, or one IPv6 /64
     #[arg(long, value_name = "N", default_value_t = 256, help_heading = "Limits",
           value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_per_client: u32,
-    /// Tell what the proxy does at http://ADDR:PORT/metrics, for Prometheus; a port alone means
-    /// 127.0.0.1
+    /// Serve metrics for Prometheus at http://ADDR:PORT/metrics; a port alone means 127.0.0.1
     #[arg(long, value_name = "ADDR:PORT", value_parser = values::listen)]
     pub(crate) metrics: Option<SocketAddr>,
     #[command(flatten)]
     pub(crate) way: ProxyWayFlags,
-    /// What else to do.
+    /// The action, if any.
     #[command(subcommand)]
     pub(crate) action: Option<ProxyAction>,
 }
 
-/// What else to do with a proxy.
+/// The actions of a proxy.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum ProxyAction {
-    /// Run a command whose connections go through a proxy of its own
+    /// Run a command whose connections go through its own proxy
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<ProxyRunFlags>),
 }
@@ -101,85 +100,87 @@ pub(crate) enum ProxyAction {
 /// Flags of `eyas proxy run`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ProxyRunFlags {
-    /// Take every TCP connection and every DNS query of the command, whatever it reads
+    /// Capture all TCP connections and DNS queries of the command, whatever its settings
     ///
-    /// The command gets a network namespace of its own, for which Linux, iproute2 and /dev/net/tun
-    /// are needed, and root or user namespaces. It gets no UDP but DNS, and no services of this
-    /// machine. At the end whatever still runs in the namespace is killed, and nothing of it remains.
+    /// The command gets its own network namespace, which requires Linux, iproute2 and /dev/net/tun,
+    /// and root or user namespaces. Of UDP it only gets DNS, and it cannot reach services of this
+    /// machine. At the end, everything that is still running in the namespace is killed, and the
+    /// namespace is removed.
     #[arg(long)]
     pub(crate) all_traffic: bool,
     #[command(flatten)]
     pub(crate) way: ProxyWayFlags,
-    /// The command, and its arguments
+    /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
 
-/// How destinations are reached, and which.
+/// Which destinations may be reached, and how.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ProxyWayFlags {
-    /// Say for each connection where it went and what was tried, a line each
+    /// Print a line for each connection: where it went and what was tried
     ///
-    /// On standard output, or on standard error beside a command. With --json the line is an object.
+    /// It is printed on standard output, or on standard error with a command. With --json it is an
+    /// object.
     #[arg(long)]
     pub(crate) explain: bool,
-    /// Let clients go there, whatever else is said: a host, *.DOMAIN, a network such as 10.0.0.0/8,
-    /// or *, with :PORT or without
+    /// Allow clients to connect there, whatever other rules say: a host, *.DOMAIN, a network such
+    /// as 10.0.0.0/8, or *, optionally with :PORT
     ///
-    /// Clients that are not on this machine get nowhere near it unless this says so: not to its own
-    /// addresses, its link, or private networks.
+    /// By default, clients on other machines cannot reach this machine's own addresses, its link,
+    /// or private networks.
     #[arg(long, value_name = "WHERE", help_heading = "Destinations")]
     pub(crate) allow: Vec<Pattern>,
-    /// Let no client go there
+    /// Do not allow clients to connect there
     #[arg(long, value_name = "WHERE", help_heading = "Destinations")]
     pub(crate) deny: Vec<Pattern>,
-    /// Reach destinations through the proxy at URL: http:// or https://, with NAME:PASSWORD@ where it
-    /// wants that
+    /// Reach destinations through the proxy at URL: http:// or https://, with NAME:PASSWORD@ if it
+    /// requires that
     ///
-    /// It is raced to over its addresses, and over HTTP/3, HTTP/2 and HTTP/1.1 where it is https.
-    /// Names are left to it, and so is what --allow and --deny say of the addresses behind them.
-    /// There is no UDP then.
+    /// eyas races to the addresses of the proxy, over HTTP/3, HTTP/2 and HTTP/1.1 if it is https.
+    /// The proxy resolves names, so --allow and --deny do not apply to the addresses behind them.
+    /// UDP is not available.
     #[arg(long, value_name = "URL", value_parser = Via::parse, env = "EYAS_PROXY_VIA",
           hide_env_values = true, help_heading = "Reaching")]
     pub(crate) via: Option<Via>,
-    /// Trust only this certificate or CA of an https proxy at --via, PEM
+    /// Trust only this certificate or CA for an https proxy of --via, PEM
     #[arg(long, value_name = "FILE", help_heading = "Reaching")]
     pub(crate) via_cacert: Option<PathBuf>,
-    /// Race SCTP, too, to an https proxy at --via
+    /// Also race SCTP to an https proxy of --via
     #[arg(long, help_heading = "Reaching")]
     pub(crate) via_sctp: bool,
-    /// Race MPTCP beside TCP
+    /// Race MPTCP in addition to TCP
     #[arg(long, help_heading = "Reaching")]
     pub(crate) mptcp: bool,
-    /// Use only IPv4 addresses, through a NAT64 if nothing else leads there
+    /// Use only IPv4 addresses, through NAT64 if there is no other route
     #[arg(short = '4', long, conflicts_with = "ipv6", help_heading = "Reaching")]
     pub(crate) ipv4: bool,
-    /// Send only IPv6, to IPv4 addresses as well where a NAT64 translates
+    /// Use only IPv6 packets, also to IPv4 addresses behind a NAT64
     #[arg(short = '6', long, help_heading = "Reaching")]
     pub(crate) ipv6: bool,
     /// Use these addresses for HOST:PORT instead of asking DNS
     #[arg(long, value_name = "HOST:PORT:ADDR[,ADDR]", value_parser = values::resolve,
           help_heading = "Reaching")]
     pub(crate) resolve: Vec<Addresses>,
-    /// Ask this DNS server: ADDR, ADDR:PORT or tls://ADDR#NAME
+    /// Use this DNS server: ADDR, ADDR:PORT or tls://ADDR#NAME
     #[arg(long, value_name = "SERVER", value_parser = values::dns_server,
           conflicts_with = "doh_url", help_heading = "Reaching")]
     pub(crate) dns_server: Option<DnsServer>,
-    /// Ask DNS over HTTPS at this URL
+    /// Use DNS over HTTPS with this URL
     #[arg(long, value_name = "URL", value_parser = values::doh_url, help_heading = "Reaching")]
     pub(crate) doh_url: Option<url::Url>,
-    /// Give up a destination after this time
+    /// Give up on a destination after this time
     #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "30s",
           help_heading = "Limits")]
     pub(crate) connect_timeout: Duration,
-    /// Close a connection on which nothing has moved for this time
+    /// Close connections that have been idle for this time
     #[arg(long, value_name = "DURATION", value_parser = values::duration, default_value = "1h",
           help_heading = "Limits")]
     pub(crate) idle_time: Duration,
     /// Where to remember what works: a file, or none for a private run [env: EYAS_MEMORY]
     ///
-    /// Without it $EYAS_MEMORY, then $XDG_STATE_HOME/eyas/memory.sqlite, then
-    /// ~/.local/state/eyas/memory.sqlite. With none nothing is read and nothing is written.
+    /// The default is $EYAS_MEMORY, then $XDG_STATE_HOME/eyas/memory.sqlite, then
+    /// ~/.local/state/eyas/memory.sqlite. With none, nothing is read or written.
     #[arg(long, value_name = "FILE|none", help_heading = "Reaching")]
     pub(crate) memory: Option<MemoryChoice>,
 }

@@ -24,43 +24,43 @@ pub(crate) struct MemoryFlags {
     /// The memory file, instead of the usual one [env: EYAS_MEMORY]
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) memory: Option<MemoryChoice>,
-    /// What to do; list if nothing is said.
+    /// The action; the default is to list.
     #[command(subcommand)]
     pub(crate) action: Option<MemoryAction>,
 }
 
-/// What to do with the memory.
+/// The actions on the memory.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum MemoryAction {
-    /// Show what is remembered, of one host or of all
+    /// Show what is remembered, for one host or for all
     #[command(visible_alias = "show")]
     List {
         /// Only this host
         host: Option<String>,
     },
-    /// Forget one host
+    /// Delete what is remembered about one host
     Forget {
-        /// The host to forget, by name or address
+        /// The host, by name or address
         host: String,
     },
-    /// Forget everything
+    /// Delete everything
     Clear,
-    /// Print where the memory file is
+    /// Print the path of the memory file
     Path,
 }
 
-/// Which memory to use.
+/// The memory to use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum MemoryChoice {
-    /// None: nothing is read, nothing is written.
+    /// No memory: nothing is read or written.
     None,
     /// This file.
     File(PathBuf),
 }
 
 impl MemoryChoice {
-    /// What the environment says, for who says nothing else. It is read here and not with the flags,
-    /// for what the environment says would stand in what is said of a wrong command line.
+    /// Returns the choice of the environment. It is not read with the flags, because the value of
+    /// the environment would then appear in error messages about the command line.
     pub(crate) fn from_env() -> Option<Self> {
         std::env::var_os("EYAS_MEMORY").filter(|said| !said.is_empty()).map(Self::from)
     }

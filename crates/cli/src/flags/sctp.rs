@@ -55,18 +55,18 @@ started in this network namespace; root sees everybody's.";
 #[derive(Args, Clone, Debug)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct SctpFlags {
-    /// What to do.
+    /// The action.
     #[command(subcommand)]
     pub(crate) action: SctpAction,
 }
 
-/// Who gets SCTP sockets.
+/// The actions of `eyas sctp`.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum SctpAction {
-    /// Run a command whose SCTP sockets are those of eyas
+    /// Run a command with the SCTP sockets of eyas
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<SctpRunFlags>),
-    /// Serve SCTP sockets to the programs of a machine or a pod
+    /// Provide SCTP sockets to the programs of a machine or a pod
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(Box<SctpServeFlags>),
     /// Show sockets, associations and their paths
@@ -74,26 +74,28 @@ pub(crate) enum SctpAction {
     Status(SctpStatusFlags),
 }
 
-/// What carries SCTP.
+/// How SCTP packets are carried.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SctpCarrierFlags {
-    /// Send SCTP inside UDP, to peers at this port; ours is the same if it is free [default: 9899]
+    /// Send SCTP over UDP to this port of peers; the local port is the same if it is free [default:
+    /// 9899]
     ///
-    /// This is the default if this user may not open raw sockets. It needs no privileges, but the peer
-    /// has to expect it: another eyas, or Linux with net.sctp.udp_port and encap_port.
+    /// This is the default for users without permission to open raw sockets. It needs no
+    /// privileges, but the peer must support it: another eyas, or Linux with net.sctp.udp_port and
+    /// encap_port.
     #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true,
           default_missing_value = "9899", conflicts_with = "ip",
           value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) udp: Option<u16>,
     /// Send SCTP directly over IP, as protocol 132
     ///
-    /// This is the default if this user may open raw sockets, as root may.
+    /// This is the default for users with permission to open raw sockets, such as root.
     #[arg(long)]
     pub(crate) ip: bool,
     /// Send new data over all paths of an association at once
     #[arg(long)]
     pub(crate) multipath: bool,
-    /// Use this address of this host, and tell peers of no others; may be given again
+    /// Use this local address, and announce no others to peers; can be repeated
     #[arg(long, value_name = "ADDR")]
     pub(crate) local_address: Vec<IpAddr>,
     /// Write all packets to FILE as they pass, for Wireshark and tshark
@@ -104,20 +106,21 @@ pub(crate) struct SctpCarrierFlags {
 /// Flags of `eyas sctp run`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SctpRunFlags {
-    /// What carries SCTP.
+    /// How SCTP packets are carried.
     #[command(flatten)]
     pub(crate) carrier: SctpCarrierFlags,
-    /// Use the stack of the 'eyas sctp serve' that listens here, instead of one of its own
+    /// Use the stack of the 'eyas sctp serve' that listens on this socket, instead of its own
     #[arg(long, value_name = "SOCKET",
           conflicts_with_all = ["udp", "ip", "multipath", "local_address", "capture"])]
     pub(crate) join: Option<PathBuf>,
-    /// Have the kernel stop calls on SCTP sockets for eyas, instead of preloading a library
+    /// Intercept calls on SCTP sockets with seccomp, instead of a preloaded library
     ///
-    /// This is the default if COMMAND itself is linked statically or to musl, or is a Go program; the
-    /// flag is for commands that start such programs. No program gains privileges by set-user-ID then.
+    /// This is the default if COMMAND is linked statically or with musl, or is a Go program; use
+    /// the flag for commands that start such programs. Programs cannot gain privileges by
+    /// set-user-ID then.
     #[arg(long)]
     pub(crate) seccomp: bool,
-    /// The command, and its arguments
+    /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
@@ -125,21 +128,22 @@ pub(crate) struct SctpRunFlags {
 /// Flags of `eyas sctp serve`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SctpServeFlags {
-    /// What carries SCTP.
+    /// How SCTP packets are carried.
     #[command(flatten)]
     pub(crate) carrier: SctpCarrierFlags,
-    /// Where programs find it [default: eyas-sctp in $XDG_RUNTIME_DIR, for root in /run]
+    /// The socket for programs [default: eyas-sctp in $XDG_RUNTIME_DIR, for root in /run]
     ///
-    /// What a killed service has left there is removed. The folder has to be this user's, or root's.
+    /// A socket left behind by a killed service is removed. The directory must belong to this user
+    /// or to root.
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
     /// Who may use it: the mode of the socket, of which only write permission matters
     #[arg(long, value_name = "MODE", default_value = "600", value_parser = mode)]
     pub(crate) mode: u32,
-    /// Write the library that programs preload to FILE, for those that have no eyas
+    /// Write the library to be preloaded by programs to FILE, for those without eyas
     ///
-    /// They load it by the variables LD_PRELOAD=FILE and EYAS_SCTP_SOCKET=SOCKET. It is removed at the
-    /// end.
+    /// They load it with the variables LD_PRELOAD=FILE and EYAS_SCTP_SOCKET=SOCKET. It is removed
+    /// at the end.
     #[arg(long, value_name = "FILE")]
     pub(crate) library: Option<PathBuf>,
 }
@@ -147,7 +151,7 @@ pub(crate) struct SctpServeFlags {
 /// Flags of `eyas sctp status`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SctpStatusFlags {
-    /// Show the eyas that serves here
+    /// Show the eyas that listens on this socket
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
 }

@@ -4,10 +4,10 @@ use std::ffi::{OsStr, OsString};
 
 use clap::Command;
 
-/// The command line with `get` in it, where a URL stands in the place of a command.
+/// Inserts `get` into the command line if there is a URL in place of a command.
 ///
-/// What looks like a word is never taken for a URL, so that a command with a slip in it is told so
-/// and not looked up in DNS.
+/// A single word is never taken for a URL, so that a misspelt command is reported as such and not
+/// looked up in DNS.
 pub(super) fn with_get(root: &Command, mut line: Vec<OsString>) -> Vec<OsString> {
     let is_command =
         |word: &OsStr| word == "help" || root.get_subcommands().any(|one| one.get_name() == word);
@@ -26,14 +26,14 @@ pub(super) fn with_get(root: &Command, mut line: Vec<OsString>) -> Vec<OsString>
     line
 }
 
-/// Whether this is a flag of all commands that takes no value.
+/// Returns whether this is a flag of all commands without a value.
 fn is_switch(root: &Command, word: &OsStr) -> bool {
     let name = word.to_str().and_then(|word| word.strip_prefix("--"));
     let mut flags = root.get_arguments();
     flags.any(|flag| flag.get_long() == name && name.is_some() && !flag.get_action().takes_values())
 }
 
-/// Whether this is a URL of HTTP, or a host with a dot, a port or a path that could begin one.
+/// Returns whether this is an HTTP URL, or a host with a dot, a port or a path.
 fn is_url(word: &OsStr) -> bool {
     let Some(word) = word.to_str() else { return false };
     if word.starts_with("http://") || word.starts_with("https://") {

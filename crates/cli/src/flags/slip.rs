@@ -1,13 +1,13 @@
-//! Commands with a slip in them.
+//! Misspelt commands.
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Command, Error};
 
-/// Letters that may be wrong, missing, too many or in each other's place.
+/// The maximum number of wrong, missing, additional or transposed letters.
 const SLIPS: usize = 2;
 
-/// With the command that was most likely meant, where clap sees none: letters that changed places
-/// make a short word look like another to it.
+/// Adds the most similar command if clap suggests none: clap does not recognise short words with
+/// transposed letters.
 pub(super) fn with_suggestion(mut refused: Error, root: &Command) -> Error {
     if refused.get(ContextKind::SuggestedSubcommand).is_some() {
         return refused;
@@ -21,7 +21,7 @@ pub(super) fn with_suggestion(mut refused: Error, root: &Command) -> Error {
     refused
 }
 
-/// The name that was most likely meant, if any was.
+/// Returns the most similar name, if any is similar enough.
 pub(crate) fn nearest<'a>(given: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let near = names.map(|name| (strsim::osa_distance(given, name), name));
     let (slips, name) = near.min()?;

@@ -63,31 +63,31 @@ is found by a socket below $XDG_RUNTIME_DIR/eyas that only its user can use.";
 #[derive(Args, Clone, Debug)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct TunnelFlags {
-    /// The server: HOST, HOST:PORT, or TRANSPORT[+TRANSPORT]://HOST:PORT; the port is 4433 unless said
+    /// The server: HOST, HOST:PORT, or TRANSPORT[+TRANSPORT]://HOST:PORT; the default port is 4433
     #[arg(required = true, value_name = "HOST")]
     pub(crate) host: Option<String>,
-    /// Listen here, and have the server connect to HOST:PORT
+    /// Listen here, and connect from the server to HOST:PORT
     #[arg(short = 'L', long = "local", value_name = "[BIND:]PORT:HOST:PORT")]
     pub(crate) local: Vec<Forward>,
-    /// Have the server listen, and connect from here to HOST:PORT
+    /// Listen on the server, and connect from here to HOST:PORT
     #[arg(short = 'R', long = "remote", value_name = "[BIND:]PORT:HOST:PORT")]
     pub(crate) remote: Vec<Forward>,
-    /// Listen here for SOCKS and HTTP CONNECT, and have the server connect
+    /// Listen here for SOCKS and HTTP CONNECT, and connect from the server
     #[arg(short = 'D', long = "dynamic", value_name = "[BIND:]PORT")]
     pub(crate) dynamic: Vec<Place>,
-    /// Connect standard input and output to HOST:PORT as the server reaches it
+    /// Connect standard input and output to HOST:PORT from the server
     #[arg(long, value_name = "HOST:PORT", value_parser = forward::destination,
           conflicts_with_all = ["local", "remote", "dynamic", "tun"])]
     pub(crate) stdio: Option<Destination>,
     #[command(flatten)]
     pub(crate) tun: TunFlags,
-    /// Accept the server only with this key, whatever the file of known hosts says
+    /// Accept only a server with this key, whatever the known hosts file says
     #[arg(long, value_name = "SHA256:...", help_heading = "Security")]
     pub(crate) host_key: Option<KeyFingerprint>,
-    /// Refuse a server that was never met, instead of keeping its key
+    /// Refuse unknown servers, instead of storing their keys
     #[arg(long, help_heading = "Security")]
     pub(crate) strict: bool,
-    /// Keys of servers that were met [default: known_hosts below ~/.config/eyas/tunnel]
+    /// Keys of known servers [default: known_hosts in ~/.config/eyas/tunnel]
     #[arg(long, value_name = "FILE", help_heading = "Security")]
     pub(crate) known_hosts: Option<PathBuf>,
     #[command(flatten)]
@@ -99,7 +99,7 @@ pub(crate) struct TunnelFlags {
     pub(crate) reach: ReachFlags,
     #[command(flatten)]
     pub(crate) paths: PathFlags,
-    /// What else to do.
+    /// The action, if any.
     #[command(subcommand)]
     pub(crate) action: Option<TunnelAction>,
 }
@@ -107,13 +107,13 @@ pub(crate) struct TunnelFlags {
 /// The other end, and what it needs.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum TunnelAction {
-    /// Be the end that tunnels lead to
+    /// Accept tunnels from clients
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(Box<TunnelServeFlags>),
-    /// Make a key, and print the line that lets it in
+    /// Generate a key, and print the line that authorizes it
     #[command(after_help = KEYGEN_EXAMPLES)]
     Keygen(TunnelKeyFlags),
-    /// Show the tunnels of this user: lines, rates, losses, connections; live on a terminal
+    /// Show this user's tunnels: lines, rates, losses, connections; live on a terminal
     #[command(after_help = STATUS_EXAMPLES)]
     Status(TunnelStatusFlags),
 }
@@ -121,26 +121,26 @@ pub(crate) enum TunnelAction {
 /// Flags of `eyas tunnel status`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TunnelStatusFlags {
-    /// Show them once, on a terminal, too
+    /// Print once, even on a terminal
     #[arg(long)]
     pub(crate) once: bool,
 }
 
-/// Who this end is.
+/// The key of this end.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TunnelKeyFlags {
-    /// Key and certificate, PEM [default: below ~/.config/eyas/tunnel, key.pem, of a server host.pem]
+    /// Key and certificate, PEM [default: key.pem in ~/.config/eyas/tunnel, for a server host.pem]
     #[arg(long, short = 'i', value_name = "FILE", help_heading = "Security")]
     pub(crate) key: Option<PathBuf>,
 }
 
-/// An interface whose packets go through the tunnel.
+/// A network interface whose packets go through the tunnel.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TunFlags {
-    /// Make this interface, and exchange packets of IP with that of the other end; needs root
+    /// Create this interface, and exchange IP packets with that of the other end; requires root
     #[arg(long, value_name = "NAME", requires = "tun_address", help_heading = "Interface")]
     pub(crate) tun: Option<String>,
-    /// What the interface has, each address with the size of its network
+    /// Addresses of the interface, each with its prefix length
     #[arg(
         long,
         value_name = "ADDRESS/BITS",
@@ -149,7 +149,7 @@ pub(crate) struct TunFlags {
         help_heading = "Interface"
     )]
     pub(crate) tun_address: Vec<IpNet>,
-    /// What else is reached by the interface, and may send from there
+    /// Networks that are reached through the interface, and may send from there
     #[arg(
         long,
         value_name = "NETWORK/BITS",
@@ -158,7 +158,7 @@ pub(crate) struct TunFlags {
         help_heading = "Interface"
     )]
     pub(crate) tun_route: Vec<IpNet>,
-    /// The longest packet that is sent by it, in bytes
+    /// MTU of the interface, in bytes
     #[arg(long, value_name = "BYTES", requires = "tun", default_value_t = 1280,
           value_parser = clap::value_parser!(u16).range(576..), help_heading = "Interface")]
     pub(crate) tun_mtu: u16,
@@ -167,20 +167,20 @@ pub(crate) struct TunFlags {
 /// Flags of `eyas tunnel serve`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TunnelServeFlags {
-    /// Address and port, of TCP, UDP and SCTP alike; a port alone means 127.0.0.1
+    /// Address and port for TCP, UDP and SCTP; a port alone means 127.0.0.1
     #[arg(long, short = 'l', value_name = "ADDR:PORT", default_value = "[::]:4433",
           value_parser = values::listen)]
     pub(crate) listen: SocketAddr,
-    /// Keys that may connect, and what each may do
-    /// [default: authorized_keys below ~/.config/eyas/tunnel]
+    /// Keys that may connect, and what each may do [default: authorized_keys in
+    /// ~/.config/eyas/tunnel]
     #[arg(long, value_name = "FILE", help_heading = "Security")]
     pub(crate) authorized_keys: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) tun: TunFlags,
     #[command(flatten)]
     pub(crate) key: TunnelKeyFlags,
-    /// UDP port for SCTP inside UDP; without this flag SCTP is left out where the usual port is taken
-    /// [default: 9899]
+    /// UDP port for SCTP over UDP; by default SCTP is disabled if the usual port is taken [default:
+    /// 9899]
     #[arg(long, value_name = "PORT")]
     pub(crate) sctp_udp_port: Option<u16>,
     #[command(flatten)]

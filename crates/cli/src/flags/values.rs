@@ -1,4 +1,4 @@
-//! The values that flags take, parsed. Each error says what was expected.
+//! Parsers of flag values. Each error says what was expected.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -10,10 +10,10 @@ use eyas::race::target::Host;
 use eyas::sctp::protocol::config::CongestionControlKind;
 use url::Url;
 
-/// The longest duration that a flag takes, so that no sum of times can overflow: 10 years.
+/// The longest duration of a flag, 10 years, so that sums of times cannot overflow.
 const LONGEST: Duration = Duration::from_secs(10 * 366 * 86_400);
 
-/// A time such as `2s`, `500ms` or `1m 30s`; a bare number counts seconds, as curl's do.
+/// Parses a time such as `2s`, `500ms` or `1m 30s`; a bare number is in seconds, as in curl.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let text = text.trim();
     let parsed = match text.parse::<f64>() {
@@ -27,7 +27,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A transport by its name.
+/// Parses the name of a transport.
 pub(super) fn transport(text: &str) -> Result<Transport, String> {
     Transport::from_name(text).ok_or_else(|| {
         let names: Vec<_> = Transport::ALL.iter().map(|transport| transport.name()).collect();
@@ -35,7 +35,7 @@ pub(super) fn transport(text: &str) -> Result<Transport, String> {
     })
 }
 
-/// A congestion control by its name.
+/// Parses the name of a congestion control.
 pub(super) fn congestion() -> impl TypedValueParser<Value = CongestionControlKind> {
     let names =
         CongestionControlKind::ALL.map(|kind| PossibleValue::new(kind.name()).help(kind.about()));
@@ -54,7 +54,7 @@ pub(crate) struct Addresses {
     pub(crate) addresses: Vec<IpAddr>,
 }
 
-/// Takes `HOST:` or `[v6]:` off the front.
+/// Splits `HOST:` or `[v6]:` off the front.
 fn host_before_colon(text: &str) -> Option<(&str, &str)> {
     match text.strip_prefix('[') {
         Some(rest) => {
@@ -65,7 +65,7 @@ fn host_before_colon(text: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// `HOST:PORT:ADDR[,ADDR]...`; IPv6 addresses with or without brackets.
+/// Parses `HOST:PORT:ADDR[,ADDR]...`; IPv6 addresses with or without brackets.
 pub(super) fn resolve(text: &str) -> Result<Addresses, String> {
     let wanted = "expected HOST:PORT:ADDR[,ADDR], such as example.org:443:127.0.0.1";
     let text = text.strip_prefix('+').unwrap_or(text);
@@ -85,12 +85,12 @@ pub(super) fn resolve(text: &str) -> Result<Addresses, String> {
     Ok(Addresses { host: host.to_owned(), port, addresses })
 }
 
-/// curl's `--connect-to`: where to go instead. Empty parts match, or keep, anything.
+/// curl's `--connect-to`: where to connect instead. Empty parts match, or keep, anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ConnectTo {
-    /// The host asked for; `None` is any.
+    /// The requested host; `None` is any.
     pub(crate) host: Option<String>,
-    /// The port asked for; `None` is any.
+    /// The requested port; `None` is any.
     pub(crate) port: Option<u16>,
     /// The host to connect to; `None` keeps it.
     pub(crate) to_host: Option<String>,
@@ -98,7 +98,7 @@ pub(crate) struct ConnectTo {
     pub(crate) to_port: Option<u16>,
 }
 
-/// `HOST1:PORT1:HOST2:PORT2`.
+/// Parses `HOST1:PORT1:HOST2:PORT2`.
 pub(super) fn connect_to(text: &str) -> Result<ConnectTo, String> {
     let wanted = "expected HOST1:PORT1:HOST2:PORT2, such as example.org:443:127.0.0.1:8443";
     let port = |text: &str| match text {
@@ -126,7 +126,7 @@ pub(crate) enum DnsServer {
     Tls(SocketAddr, String),
 }
 
-/// `ADDR`, `ADDR:PORT`, `[v6]:PORT` or `tls://ADDR[:PORT]#NAME`.
+/// Parses `ADDR`, `ADDR:PORT`, `[v6]:PORT` or `tls://ADDR[:PORT]#NAME`.
 pub(super) fn dns_server(text: &str) -> Result<DnsServer, String> {
     let wanted = "expected ADDR, ADDR:PORT or tls://ADDR#NAME, such as 9.9.9.9 or [::1]:5353";
     match text.strip_prefix("tls://") {
@@ -142,7 +142,7 @@ pub(super) fn dns_server(text: &str) -> Result<DnsServer, String> {
     }
 }
 
-/// An address with a port, or with the port it usually has.
+/// Parses an address with a port, or with the default port.
 fn address_or_port(text: &str, usual_port: u16) -> Option<SocketAddr> {
     let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
     match bare.parse::<IpAddr>() {
@@ -151,7 +151,7 @@ fn address_or_port(text: &str, usual_port: u16) -> Option<SocketAddr> {
     }
 }
 
-/// The URL of a DNS server that is asked over HTTPS.
+/// Parses the URL of a DNS over HTTPS server.
 pub(super) fn doh_url(text: &str) -> Result<Url, String> {
     match Url::parse(text) {
         Ok(url) if url.scheme() == "https" => Ok(url),
@@ -159,21 +159,21 @@ pub(super) fn doh_url(text: &str) -> Result<Url, String> {
     }
 }
 
-/// How often what nobody answers is tried again.
+/// Parses the number of second tries.
 pub(super) fn second_tries() -> impl TypedValueParser<Value = u32> {
     RangedI64ValueParser::new().range(0..=i64::from(SECOND_TRIES_MAX))
 }
 
-/// A header that the user wants sent, or not sent.
+/// A header to send or to omit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HeaderLine {
-    /// Its name.
+    /// The name.
     pub(crate) name: http::HeaderName,
-    /// Its value; `None` means that it is not to be sent.
+    /// The value; `None` omits the header.
     pub(crate) value: Option<http::HeaderValue>,
 }
 
-/// `Name: value`, `Name;` for an empty value, `Name:` to leave it out.
+/// Parses `Name: value`, `Name;` for an empty value, or `Name:` to omit it.
 pub(super) fn header(text: &str) -> Result<HeaderLine, String> {
     let wanted = "expected 'Name: value'";
     let (name, value) = match (text.split_once(':'), text.strip_suffix(';')) {
@@ -188,7 +188,7 @@ pub(super) fn header(text: &str) -> Result<HeaderLine, String> {
     Ok(HeaderLine { name, value })
 }
 
-/// `ADDR:PORT`, `:PORT` or `PORT`; without an address it is 127.0.0.1.
+/// Parses `ADDR:PORT`, `:PORT` or `PORT`; the default address is 127.0.0.1.
 pub(super) fn listen(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix(':').unwrap_or(text).parse::<u16>();
     match port {
@@ -199,7 +199,7 @@ pub(super) fn listen(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
-/// A name that a certificate is to have: a host's, an address, or `*.` before a domain.
+/// Parses a name for a certificate: a host name, an address, or `*.` before a domain.
 pub(super) fn certificate_name(text: &str) -> Result<String, String> {
     match Host::parse(text.strip_prefix("*.").unwrap_or(text)) {
         Ok(_) => Ok(text.to_owned()),
@@ -207,7 +207,7 @@ pub(super) fn certificate_name(text: &str) -> Result<String, String> {
     }
 }
 
-/// A size in bytes: `1024`, `1KiB`, `35 KiB`, `1MB`.
+/// Parses a size in bytes: `1024`, `1KiB`, `35 KiB`, `1MB`.
 pub(super) fn size(text: &str) -> Result<u64, String> {
     let wanted = "expected a size such as 1024, 35KiB or 1MB";
     let text = text.trim();
@@ -227,7 +227,7 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("{text:?} is no size; {wanted}"))
 }
 
-/// A share: `80%` or `0.8`.
+/// Parses a share: `80%` or `0.8`.
 pub(super) fn share(text: &str) -> Result<f64, String> {
     let (number, unit) = match text.trim().strip_suffix('%') {
         Some(number) => (number, 100.0),
@@ -239,14 +239,14 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// The most addresses that a range may have.
+/// The maximum number of addresses in a range.
 const MAX_RANGE: u32 = 65_536;
 
 /// One address, or all from one to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AddressRange(pub(crate) Vec<IpAddr>);
 
-/// `127.0.0.1` or `127.0.0.1-127.0.0.50`.
+/// Parses `127.0.0.1` or `127.0.0.1-127.0.0.50`.
 pub(super) fn addresses(text: &str) -> Result<AddressRange, String> {
     let wanted = "expected an address, or a range such as 127.0.0.1-127.0.0.50";
     let address = |text: &str| {
