@@ -50,7 +50,7 @@ fn of_transports(text: &str, place: &str, transports: Vec<Transport>) -> PyResul
     let parts = parts.and_then(|(host, port)| Some((host, port.parse::<u16>().ok()?)));
     let (host, port) = parts.ok_or_else(|| {
         let shown = eyas_http::text_without_password(text);
-        of_url(format_args!("there is no port in {shown:?}; name one, as in sctp+tcp://host:5000"))
+        of_url(format_args!("there is no port in {shown:?}; add one, as in sctp+tcp://host:5000"))
     })?;
     let host = Host::parse(host).map_err(of_url)?;
     Ok(Target::plain(host, port, transports, Security::Tls))

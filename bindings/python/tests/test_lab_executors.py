@@ -121,7 +121,7 @@ def test_workers_with_other_code_are_refused(tmp_path: Path) -> None:
 
 def test_what_is_no_outcome_is_refused(tmp_path: Path) -> None:
     with Unreliable(lambda _, __: (b"{", 0.0)) as pool:
-        with pytest.raises(eyas.lab.LabError, match="nothing that eyas has written"):
+        with pytest.raises(eyas.lab.LabError, match="not written by eyas"):
             eyas.lab.run(MINE, executor=pool, out=tmp_path)
 
 

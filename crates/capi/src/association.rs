@@ -31,9 +31,9 @@ use crate::{
     wait::{Limit, Over, Turn, give_descriptor, wait, wait_for},
 };
 
-/// An SCTP association that carries messages on all its streams, without security. From any thread; one
-/// can send, one receive and one wait for notifications at the same time. Timeouts are as for a
-/// connection.
+/// An SCTP association that carries messages on all its streams, without encryption. May be used
+/// from any thread; one thread can send, one receive and one wait for notifications at the same
+/// time. Timeouts work as for a connection.
 pub struct Association {
     association: Owned<SctpAssociation>,
     sending: Turn,
@@ -107,8 +107,8 @@ impl Association {
     }
 }
 
-/// Sends a message, which is copied; waits for room in the send buffer. It goes whole or not at all.
-/// `options` may be NULL: stream 0, in order, reliable.
+/// Sends a message, which is copied; waits for space in the send buffer. It is sent whole or not at
+/// all. `options` may be NULL: stream 0, ordered, reliable.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_association_send(
     association: Option<&Association>,
@@ -127,8 +127,8 @@ pub extern "C" fn eyas_association_send(
     })
 }
 
-/// Receives a message, or a part of a large one: the caller's, to be freed with eyas_message_free.
-/// EYAS_END: the peer is done. Until then what is not received closes the window to the peer.
+/// Receives a message, or a part of a large one. The caller must free it with eyas_message_free.
+/// EYAS_END: the peer has finished. Unread messages close the receive window.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_association_receive(
     association: Option<&Association>,
@@ -149,8 +149,8 @@ pub extern "C" fn eyas_association_receive(
     })
 }
 
-/// Gives the next notification (RFC 6458 §6.1): the caller's, to be freed with eyas_event_free. EYAS_END:
-/// the association is over. Only the latest are kept for who does not ask.
+/// Returns the next notification (RFC 6458 §6.1). The caller must free it with eyas_event_free.
+/// EYAS_END: the association is over. If notifications are not read, only the latest are kept.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_association_event(
     association: Option<&Association>,
@@ -171,8 +171,8 @@ pub extern "C" fn eyas_association_event(
     })
 }
 
-/// Puts a descriptor into `fd` that is readable (POLLIN) while eyas_association_send is worth a try. It
-/// belongs to the association: neither read nor close it.
+/// Stores a descriptor in `fd` that becomes readable (POLLIN) when eyas_association_send is worth
+/// retrying. It belongs to the association: neither read nor close it.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_association_send_fd(
     association: Option<&Association>,
@@ -204,8 +204,8 @@ pub extern "C" fn eyas_association_event_fd(
     done(error, || give_descriptor(fd, handle(association, "association").map(|one| &one.watching)))
 }
 
-/// The association at this moment, as JSON: `state`, streams, windows, `primary`, and `paths`, each with
-/// its number `path`. The text is the caller's, to be freed with eyas_text_free.
+/// Returns the current state of the association as JSON: `state`, streams, windows, `primary`, and
+/// `paths`, each with its number `path`. The caller must free the text with eyas_text_free.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_association_status_json(
     association: Option<&Association>,
@@ -219,7 +219,7 @@ pub extern "C" fn eyas_association_status_json(
     })
 }
 
-/// Makes a path the primary one, which new data takes; its number is that of
+/// Makes a path the primary one, which new data is sent on; its number is that of
 /// eyas_association_status_json.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_association_set_primary(
@@ -233,8 +233,8 @@ pub extern "C" fn eyas_association_set_primary(
     })
 }
 
-/// Tells the peer of another address of this host (RFC 5061), or takes one back; the notification
-/// "own-address" says how that went.
+/// Announces another local address to the peer (RFC 5061), or withdraws one; the notification
+/// "own-address" reports the outcome.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_association_add_address(
     association: Option<&Association>,
@@ -263,8 +263,8 @@ fn change_address(
     Ok(handle(association, "association")?.now(|one| change(one, address))??)
 }
 
-/// Resets one of our outgoing streams, so that its numbers start anew (RFC 6525); the notification
-/// "streams-reset" says how that went.
+/// Resets one of our outgoing streams, so that its sequence numbers start anew (RFC 6525); the
+/// notification "streams-reset" reports the outcome.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_association_reset_stream(
     association: Option<&Association>,
@@ -277,7 +277,7 @@ pub extern "C" fn eyas_association_reset_stream(
     })
 }
 
-/// Ends the association once all messages have arrived, and waits for it.
+/// Shuts the association down once all messages have arrived, and waits for it.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_association_shutdown(
     association: Option<&Association>,
@@ -287,8 +287,8 @@ pub extern "C" fn eyas_association_shutdown(
     done(error, || handle(association, "association")?.shutdown(Limit::of(timeout_ms)))
 }
 
-/// Ends the association at once; the peer is told `reason`, which may be NULL. Calls of other threads that
-/// wait return EYAS_CANCELLED. The handle is still to be freed.
+/// Aborts the association and sends `reason`, which may be NULL, to the peer. Waiting calls of
+/// other threads return EYAS_CANCELLED. The handle must still be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_association_abort(
     association: Option<&Association>,
@@ -304,8 +304,9 @@ pub extern "C" fn eyas_association_abort(
     })
 }
 
-/// Frees an association; NULL is fine. No call on it may be under way. One that is up ends in order, as
-/// far as its endpoint lives long enough: see eyas_endpoint_wait_for_associations.
+/// Frees an association; NULL is allowed. No call on it may be in progress. An established
+/// association is shut down gracefully, as long as its endpoint exists: see
+/// eyas_endpoint_wait_for_associations.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_association_free(association: Option<Box<Association>>) {
     release(association);

@@ -1,4 +1,4 @@
-//! One call: its answer, and panics that stay on this side of the border.
+//! One call: its result, and panics, which must not reach the caller.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},

@@ -1,4 +1,4 @@
-//! One connection, as a stream of bytes.
+//! One connection, as a byte stream.
 
 use std::{
     ffi::{c_char, c_int},
@@ -28,15 +28,15 @@ use crate::{
     wait::{Limit, Over, Turn, give_descriptor, lock, wait, wait_for},
 };
 
-/// A connection: what won a race, or was accepted. It keeps its endpoint's threads alive, so it may
+/// A connection that won a race or was accepted. It keeps its endpoint's threads running, so it may
 /// outlive the endpoint's handle.
 ///
-/// From any thread; one can read while another writes. A second one that reads, or writes, at the same
-/// time gets EYAS_MISUSE.
+/// May be used from any thread; one thread can read while another writes. A second thread that
+/// reads, or writes, at the same time gets EYAS_MISUSE.
 ///
-/// Calls that wait take a number of milliseconds, as poll(2) does: 0 does not wait and says
-/// EYAS_WOULD_BLOCK instead, and a negative one waits as long as it takes. Signals do not interrupt
-/// them; eyas_connection_abort in another thread does.
+/// Calls that wait take a timeout in milliseconds, like poll(2): 0 does not wait and returns
+/// EYAS_WOULD_BLOCK instead, and a negative one waits indefinitely. They are not interrupted by
+/// signals, but by eyas_connection_abort in another thread.
 pub struct Connection {
     stream: Owned<Shared>,
     info: Arc<ConnectionInfo>,
@@ -176,8 +176,8 @@ async fn end_in_order(mut connection: eyas::Connection, waits: bool) {
     }
 }
 
-/// Reads at least a byte and at most `size` into `buffer`, and puts how many into `length`. EYAS_END: the
-/// peer has ended its side, and everything was read.
+/// Reads at least one and at most `size` bytes into `buffer`, and stores their number in `length`.
+/// EYAS_END: the peer has ended its side, and everything has been read.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_connection_read(
     connection: Option<&Connection>,
@@ -200,9 +200,9 @@ pub extern "C" fn eyas_connection_read(
     })
 }
 
-/// Writes all of `data`; with a timeout of 0 what goes at once, which is at least a byte unless it says
-/// EYAS_WOULD_BLOCK. Puts how many bytes have gone into `written`, also where it fails; `written` may be
-/// NULL.
+/// Writes all of `data`; with a timeout of 0 only what can be written at once, which is at least
+/// one byte unless it returns EYAS_WOULD_BLOCK. Stores the number of bytes written in `written`,
+/// even on failure; `written` may be NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_connection_write(
     connection: Option<&Connection>,
@@ -224,7 +224,7 @@ pub extern "C" fn eyas_connection_write(
     code
 }
 
-/// Tells the peer that nothing more will be written. Reading goes on.
+/// Tells the peer that nothing more will be written. Reading is still possible.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_connection_shutdown(
     connection: Option<&Connection>,
@@ -237,9 +237,9 @@ pub extern "C" fn eyas_connection_shutdown(
     })
 }
 
-/// Puts a descriptor into `fd` that is readable (POLLIN) while reading is worth a try: from now until
-/// eyas_connection_read says EYAS_WOULD_BLOCK, and again once something came. It belongs to the
-/// connection: neither read nor close it.
+/// Stores a descriptor in `fd` that becomes readable (POLLIN) when reading is worth a try: it is
+/// readable until eyas_connection_read returns EYAS_WOULD_BLOCK, and again once data has arrived.
+/// It belongs to the connection: neither read nor close it.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_connection_read_fd(
     connection: Option<&Connection>,
@@ -249,8 +249,8 @@ pub extern "C" fn eyas_connection_read_fd(
     done(error, || give_descriptor(fd, handle(connection, "connection").map(|one| &one.reading)))
 }
 
-/// The same for eyas_connection_write and eyas_connection_shutdown. This one, too, becomes readable, not
-/// writable.
+/// The same for eyas_connection_write and eyas_connection_shutdown. This descriptor, too, becomes
+/// readable, not writable.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_connection_write_fd(
     connection: Option<&Connection>,
@@ -260,9 +260,9 @@ pub extern "C" fn eyas_connection_write_fd(
     done(error, || give_descriptor(fd, handle(connection, "connection").map(|one| &one.writing)))
 }
 
-/// Closes the connection in order: what was written arrives, and the peer is told. Ends calls of other
-/// threads. EYAS_TIMEOUT: the peer did not say in time that it has everything; it is closed all the
-/// same. The handle is still to be freed.
+/// Closes the connection gracefully: data that was written arrives, and the peer is notified. Ends
+/// calls of other threads. EYAS_TIMEOUT: the peer did not confirm in time that it has everything;
+/// the connection is closed anyway. The handle must still be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_connection_close(
     connection: Option<&Connection>,
@@ -272,8 +272,8 @@ pub extern "C" fn eyas_connection_close(
     done(error, || handle(connection, "connection")?.close(Limit::of(timeout_ms)))
 }
 
-/// Closes the connection at once. Calls of other threads that wait return EYAS_CANCELLED. The handle is
-/// still to be freed.
+/// Closes the connection at once. Waiting calls of other threads return EYAS_CANCELLED. The handle
+/// must still be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_connection_abort(
     connection: Option<&Connection>,
@@ -282,9 +282,9 @@ pub extern "C" fn eyas_connection_abort(
     done(error, || handle(connection, "connection")?.abort())
 }
 
-/// Takes the socket of a TCP or MPTCP connection without TLS out, and puts its descriptor into `fd`: from
-/// now on it is the caller's, to be closed with close(2). It blocks. Others give EYAS_UNSUPPORTED and
-/// stay as they are. The handle is still to be freed.
+/// Converts a TCP or MPTCP connection without TLS into its socket, and stores its descriptor in
+/// `fd`. The caller must close it with close(2). The socket is blocking. Other connections return
+/// EYAS_UNSUPPORTED and are unchanged. The connection's handle must still be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_connection_into_fd(
     connection: Option<&Connection>,
@@ -298,9 +298,9 @@ pub extern "C" fn eyas_connection_into_fd(
     })
 }
 
-/// Takes the association of an SCTP connection without TLS out, so that all its streams carry messages.
-/// It is the caller's, to be freed with eyas_association_free. Others give EYAS_UNSUPPORTED and stay as
-/// they are. The connection's handle is still to be freed.
+/// Converts an SCTP connection without TLS into its association, all of whose streams carry
+/// messages. The caller must free it with eyas_association_free. Other connections return
+/// EYAS_UNSUPPORTED and are unchanged. The connection's handle must still be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_connection_into_association(
     connection: Option<&Connection>,
@@ -314,9 +314,9 @@ pub extern "C" fn eyas_connection_into_association(
     })
 }
 
-/// What the connection is, as JSON: `transport`, `security`, `local`, `remote`, `alpn`, `rtt_ms`,
-/// `timings`, and `reasons`, why it was chosen. The text is the caller's, to be freed with
-/// eyas_text_free. Also once it is closed.
+/// Returns details of the connection as JSON: `transport`, `security`, `local`, `remote`, `alpn`,
+/// `rtt_ms`, `timings`, and `reasons`, why it was chosen. The caller must free the text with
+/// eyas_text_free. Also available after the connection was closed.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_connection_info_json(
     connection: Option<&Connection>,
@@ -330,8 +330,8 @@ pub extern "C" fn eyas_connection_info_json(
     })
 }
 
-/// The race that led to the connection, as JSON (docs/json.md: "A race"), so far. The text is the
-/// caller's, to be freed with eyas_text_free. A connection that was accepted has none: EYAS_UNSUPPORTED.
+/// Returns the race that led to the connection so far as JSON (docs/json.md: "A race"). The caller
+/// must free the text with eyas_text_free. EYAS_UNSUPPORTED for connections that were accepted.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_connection_race_json(
     connection: Option<&Connection>,
@@ -349,8 +349,8 @@ pub extern "C" fn eyas_connection_race_json(
     })
 }
 
-/// Frees a connection; NULL is fine. No call on it may be under way. One that was not closed is closed at
-/// once.
+/// Frees a connection; NULL is allowed. No call on it may be in progress. A connection that was not
+/// closed is closed at once.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_connection_free(connection: Option<Box<Connection>>) {
     release(connection);

@@ -1,4 +1,4 @@
-//! What all connections of a program share.
+//! The state shared by all connections of a program.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use crate::{
     pointer::{Out, give, handle},
 };
 
-/// What all connections of a program share: trust, names, memory, sockets, and the threads that drive
-/// them. From any thread. A process that was forked after it was made cannot use it, nor anything made
-/// with it, but may free them.
+/// The state shared by all connections of a program: trust, names, memory, sockets, and the threads
+/// that drive them. May be used from any thread. A process that was forked afterwards cannot use
+/// it, nor anything made with it, but may free them.
 pub struct Endpoint(Owned<eyas::Endpoint>);
 
 impl Endpoint {
@@ -40,9 +40,9 @@ impl Endpoint {
     }
 }
 
-/// Makes an endpoint: the caller's, to be freed with eyas_endpoint_free. `options` are read and not kept;
-/// NULL takes the defaults: the platform's roots, the system's DNS, a memory that lasts as long as the
-/// endpoint.
+/// Creates an endpoint. The caller must free it with eyas_endpoint_free. `options` are only read
+/// during the call; NULL means the defaults: the platform's roots, the system's DNS, and a memory
+/// that lasts as long as the endpoint.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_endpoint_new(
     options: Option<&EndpointOptions>,
@@ -56,8 +56,9 @@ pub extern "C" fn eyas_endpoint_new(
     })
 }
 
-/// Waits until every SCTP association that was opened with this endpoint has ended: one that is freed ends
-/// in order, for which it needs a round trip. Those in use are waited for as well, so give a timeout.
+/// Waits until every SCTP association that was opened with this endpoint has ended. An association
+/// that is freed shuts down gracefully, which takes a round trip. Associations in use are waited
+/// for as well, so use a timeout.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_endpoint_wait_for_associations(
     endpoint: Option<&Endpoint>,
@@ -71,8 +72,8 @@ pub extern "C" fn eyas_endpoint_wait_for_associations(
     })
 }
 
-/// Frees an endpoint; NULL is fine. No call on it may be under way. What was made with it lives on, and
-/// its threads and sockets end with the last of that.
+/// Frees an endpoint; NULL is allowed. No call on it may be in progress. Objects made with it
+/// remain usable; its threads and sockets are freed with the last of them.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_endpoint_free(endpoint: Option<Box<Endpoint>>) {
     release(endpoint);

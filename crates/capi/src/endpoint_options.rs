@@ -1,4 +1,4 @@
-//! What an endpoint is to be.
+//! The options of an endpoint.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -18,7 +18,7 @@ use crate::{
     pointer::{Data, Out, Text, give, handle},
 };
 
-/// What an endpoint is to be. One thread at a time.
+/// The options of an endpoint. To be used by one thread at a time.
 #[derive(Default)]
 pub struct EndpointOptions {
     security: SecurityParameters,
@@ -82,11 +82,13 @@ pub(crate) fn association(multipath: bool) -> AssociationConfig {
 pub(crate) fn address(text: Text<'_>) -> Result<IpAddr, Failure> {
     let text = text.read("address")?;
     text.parse().map_err(|_| {
-        Failure::invalid(format_args!("{text:?} is no IP address; write 192.0.2.1 or 2001:db8::1"))
+        Failure::invalid(format_args!(
+            "{text:?} is not an IP address; write 192.0.2.1 or 2001:db8::1"
+        ))
     })
 }
 
-/// Makes options with the defaults: the caller's, to be freed with eyas_endpoint_options_free.
+/// Creates options with the defaults. The caller must free them with eyas_endpoint_options_free.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_endpoint_options_new(
     options: Out<'_, *mut EndpointOptions>,
@@ -98,8 +100,9 @@ pub extern "C" fn eyas_endpoint_options_new(
     })
 }
 
-/// Keeps what races learn in this SQLite file, made if need be, for its owner only; several processes can
-/// share it. What is wrong with it tells eyas_memory_warnings_json.
+/// Stores what races learn in this SQLite file, which is created if necessary, readable by its
+/// owner only; several processes can share it. eyas_memory_warnings_json returns problems with the
+/// file.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_endpoint_options_set_memory_file(
     options: Option<&mut EndpointOptions>,
@@ -113,7 +116,7 @@ pub extern "C" fn eyas_endpoint_options_set_memory_file(
     })
 }
 
-/// Keeps what races learn as long as the endpoint lives, or nowhere.
+/// Stores what races learn in memory, as long as the endpoint exists, or nowhere.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_endpoint_options_set_memory(
     options: Option<&mut EndpointOptions>,
@@ -127,7 +130,7 @@ pub extern "C" fn eyas_endpoint_options_set_memory(
     })
 }
 
-/// Trusts the certificates of this PEM text and no others, in place of the platform's. They are copied.
+/// Trusts only the certificates of this PEM text, in place of the platform's. They are copied.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_endpoint_options_set_roots(
     options: Option<&mut EndpointOptions>,
@@ -142,7 +145,7 @@ pub extern "C" fn eyas_endpoint_options_set_roots(
     })
 }
 
-/// Trusts the certificates of this PEM text, too. They are copied.
+/// Also trusts the certificates of this PEM text. They are copied.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_endpoint_options_add_roots(
     options: Option<&mut EndpointOptions>,
@@ -159,8 +162,8 @@ pub extern "C" fn eyas_endpoint_options_add_roots(
     })
 }
 
-/// Shows this certificate chain to servers that ask: PEM, the own certificate first, and its key. Both
-/// are copied.
+/// Presents this certificate chain to servers that request one: PEM, end-entity certificate first,
+/// and its key. Both are copied.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_endpoint_options_set_client_certificate(
     options: Option<&mut EndpointOptions>,
@@ -179,7 +182,7 @@ pub extern "C" fn eyas_endpoint_options_set_client_certificate(
     })
 }
 
-/// Asks this DNS server, such as "192.0.2.53:53", in place of the system's.
+/// Uses this DNS server, such as "192.0.2.53:53", instead of the system's.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_endpoint_options_set_dns_server(
     options: Option<&mut EndpointOptions>,
@@ -191,15 +194,15 @@ pub extern "C" fn eyas_endpoint_options_set_dns_server(
         let text = server.read("server")?;
         options.resolver = Some(text.parse().map_err(|_| {
             Failure::invalid(format_args!(
-                "{text:?} is no address and port of a DNS server; write 192.0.2.53:53"
+                "{text:?} is not the address and port of a DNS server; write 192.0.2.53:53"
             ))
         })?);
         Ok(())
     })
 }
 
-/// Takes this address for `host` at `port` and asks DNS nothing about it. Further calls for the same host
-/// and port add addresses.
+/// Uses this address for `host` at `port` without asking DNS. Further calls for the same host and
+/// port add addresses.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_endpoint_options_add_host(
     options: Option<&mut EndpointOptions>,
@@ -220,7 +223,7 @@ pub extern "C" fn eyas_endpoint_options_add_host(
     })
 }
 
-/// Speaks MPTCP where TCP is asked for; it falls back by itself. Off unless asked.
+/// Uses MPTCP where TCP is requested; it falls back by itself. Off by default.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_endpoint_options_set_mptcp(
     options: Option<&mut EndpointOptions>,
@@ -233,7 +236,8 @@ pub extern "C" fn eyas_endpoint_options_set_mptcp(
     })
 }
 
-/// Adds an address of this host that connections leave from; the routing's choice if there is none.
+/// Adds a local address that connections leave from. The default is the choice of the routing
+/// table.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_endpoint_options_add_local_address(
     options: Option<&mut EndpointOptions>,
@@ -247,7 +251,7 @@ pub extern "C" fn eyas_endpoint_options_add_local_address(
     })
 }
 
-/// The UDP port at which peers await SCTP inside UDP (RFC 6951): 9899 unless said.
+/// Sets the peer's UDP port for SCTP over UDP (RFC 6951). The default is 9899.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_endpoint_options_set_sctp_udp_port(
     options: Option<&mut EndpointOptions>,
@@ -260,8 +264,8 @@ pub extern "C" fn eyas_endpoint_options_set_sctp_udp_port(
     })
 }
 
-/// Adds an address of this host that SCTP associations use and tell their peers of; all that fit if there
-/// is none.
+/// Adds a local address that SCTP associations use and announce to their peers. The default is all
+/// suitable ones.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_endpoint_options_add_sctp_local_address(
     options: Option<&mut EndpointOptions>,
@@ -275,8 +279,8 @@ pub extern "C" fn eyas_endpoint_options_add_sctp_local_address(
     })
 }
 
-/// Sends new data of SCTP associations over all their paths at once, rather than over one. Off unless
-/// asked.
+/// Sends new data of SCTP associations over all their paths at once instead of over one. Off by
+/// default.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_endpoint_options_set_sctp_multipath(
     options: Option<&mut EndpointOptions>,
@@ -289,7 +293,7 @@ pub extern "C" fn eyas_endpoint_options_set_sctp_multipath(
     })
 }
 
-/// Frees options; NULL is fine.
+/// Frees options; NULL is allowed.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_endpoint_options_free(options: Option<Box<EndpointOptions>>) {
     release(options);

@@ -1,4 +1,4 @@
-//! What went wrong, in words.
+//! Errors.
 
 use std::{
     any::Any,
@@ -22,9 +22,9 @@ use crate::{
     json,
 };
 
-/// Why a call failed. A call that can fail takes a pointer to one of these, or NULL if only the code
-/// matters: it is set to NULL unless the call failed with anything but EYAS_WOULD_BLOCK and EYAS_END,
-/// and then it is the caller's, to be freed with eyas_error_free.
+/// Why a call failed. A call that can fail takes a pointer to one of these, or NULL if only the
+/// code is of interest. It is set to NULL, unless the call failed with a code other than
+/// EYAS_WOULD_BLOCK and EYAS_END; then the caller must free it with eyas_error_free.
 pub struct Failure {
     code: Code,
     message: CString,
@@ -121,27 +121,29 @@ impl From<SctpError> for Failure {
     }
 }
 
-/// The code of an error: that which the call returned; EYAS_OK of NULL. From any thread.
+/// Returns the code of an error, as returned by the call; EYAS_OK for NULL. May be called from any
+/// thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_error_code(error: Option<&Failure>) -> Code {
     error.map_or(EYAS_OK, Failure::code)
 }
 
-/// What went wrong and what to do about it, in English, UTF-8; the empty text of NULL. It belongs to
-/// the error and lives as long. From any thread.
+/// Returns what went wrong and what to do about it, in English, UTF-8; the empty text for NULL. It
+/// belongs to the error. May be called from any thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_error_message(error: Option<&Failure>) -> *const c_char {
     error.map_or(c"".as_ptr(), |error| error.message.as_ptr())
 }
 
-/// The race that failed, as JSON (docs/json.md: "A race"): each candidate, how far it came and why it
-/// failed. NULL if the error is of no race. It belongs to the error and lives as long. From any thread.
+/// Returns the failed race as JSON (docs/json.md: "A race"): each candidate, how far it came and
+/// why it failed. NULL if the error is not from a race. It belongs to the error. May be called from
+/// any thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_error_race_json(error: Option<&Failure>) -> *const c_char {
     error.and_then(|error| error.race.as_ref()).map_or(std::ptr::null(), |race| race.as_ptr())
 }
 
-/// Frees an error; NULL is fine.
+/// Frees an error; NULL is allowed.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_error_free(error: Option<Box<Failure>>) {
     release(error);

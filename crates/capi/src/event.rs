@@ -1,4 +1,4 @@
-//! What an association tells its user: the notifications of RFC 6458 §6.1.
+//! Notifications about an association (RFC 6458 §6.1).
 
 use std::ffi::{CString, c_char};
 
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::{call::release, json};
 
-/// A notification. It does not change, so any number of threads can read it.
+/// A notification. It is immutable, so any number of threads can read it.
 pub struct Event {
     name: CString,
     facts: CString,
@@ -21,20 +21,22 @@ impl Event {
     }
 }
 
-/// What happened: "up", "path", "peer-shutdown", "send-failed", "sender-dry", "streams-reset", "lost",
-/// "closed" and others, as docs/c.md lists them; NULL of NULL. The text belongs to the notification.
+/// Returns the kind of notification: "up", "path", "peer-shutdown", "send-failed", "sender-dry",
+/// "streams-reset", "lost", "closed" and others, as listed in docs/c.md; NULL for NULL. The text
+/// belongs to the notification.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_event_name(event: Option<&Event>) -> *const c_char {
     event.map_or(std::ptr::null(), |event| event.name.as_ptr())
 }
 
-/// The facts, as JSON, with the name as `event`; NULL of NULL. The text belongs to the notification.
+/// Returns the details as JSON, with the kind as `event`; NULL for NULL. The text belongs to the
+/// notification.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_event_json(event: Option<&Event>) -> *const c_char {
     event.map_or(std::ptr::null(), |event| event.facts.as_ptr())
 }
 
-/// Frees a notification; NULL is fine.
+/// Frees a notification; NULL is allowed.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_event_free(event: Option<Box<Event>>) {
     release(event);

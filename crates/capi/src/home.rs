@@ -1,7 +1,7 @@
-//! The runtime of an endpoint, and what a fork leaves of it.
+//! The runtime of an endpoint, and the effects of a fork.
 //!
-//! Threads do not survive a fork: a child that was forked later has the memory of all this and none of
-//! its threads. What belongs to it is left alone there, and calls are refused.
+//! Threads do not survive a fork: a forked child has a copy of the memory but none of the threads.
+//! There, the runtime is left alone and calls are refused.
 
 use std::{ops::Deref, sync::Arc, time::Duration};
 

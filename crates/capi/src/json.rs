@@ -1,5 +1,5 @@
-//! What connections, races, plans and associations say about themselves, as JSON: the shapes of
-//! `docs/json.md` where it has them.
+//! Details of connections, races, plans and associations as JSON, in the form of `docs/json.md`
+//! where it has them.
 
 use std::{
     ffi::{CString, c_char},

@@ -1,4 +1,4 @@
-//! What to listen on, and as whom.
+//! The options of a listener.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -13,7 +13,7 @@ use crate::{
     target,
 };
 
-/// What to listen on, and as whom. One thread at a time.
+/// The options of a listener. To be used by one thread at a time.
 pub struct ListenOptions {
     address: SocketAddr,
     transports: Vec<Transport>,
@@ -41,9 +41,9 @@ impl ListenOptions {
     }
 }
 
-/// Makes options to listen at this address and port, such as "127.0.0.1:0" or "[::]:4433": the caller's,
-/// to be freed with eyas_listen_options_free. Port 0 takes a free one, the same for all transports. Unless
-/// said otherwise TCP is served, without security.
+/// Creates options for listening on this address and port, such as "127.0.0.1:0" or "[::]:4433".
+/// The caller must free them with eyas_listen_options_free. Port 0 chooses a free port, the same
+/// for all transports. The default is TCP without security.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listen_options_new(
     address: Text<'_>,
@@ -55,7 +55,7 @@ pub extern "C" fn eyas_listen_options_new(
         let text = address.read("address")?;
         let address = text.parse().map_err(|_| {
             Failure::invalid(format_args!(
-                "{text:?} is no address and port; write 127.0.0.1:0 or [::]:4433"
+                "{text:?} is not an address and port; write 127.0.0.1:0 or [::]:4433"
             ))
         })?;
         let options = ListenOptions {
@@ -72,7 +72,7 @@ pub extern "C" fn eyas_listen_options_new(
     })
 }
 
-/// The transports to serve, such as "quic,tcp".
+/// Sets the transports to serve, such as "quic,tcp".
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listen_options_set_transports(
     options: Option<&mut ListenOptions>,
@@ -85,8 +85,8 @@ pub extern "C" fn eyas_listen_options_set_transports(
     })
 }
 
-/// Serves under TLS with this certificate chain, the own one first, and its key, both PEM. They are
-/// copied.
+/// Serves over TLS with this certificate chain, end-entity certificate first, and its key, both
+/// PEM. They are copied.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listen_options_set_certificate(
     options: Option<&mut ListenOptions>,
@@ -105,9 +105,8 @@ pub extern "C" fn eyas_listen_options_set_certificate(
     })
 }
 
-/// Serves under TLS with a key and a certificate that are made on the spot, for this DNS name or IP
-/// address: for tests. Clients trust it if they are given the text of
-/// eyas_listen_options_certificate_pem.
+/// Serves over TLS with a generated key and self-signed certificate for this DNS name or IP
+/// address: for tests. Clients must trust the text of eyas_listen_options_certificate_pem.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listen_options_set_self_signed(
     options: Option<&mut ListenOptions>,
@@ -121,7 +120,7 @@ pub extern "C" fn eyas_listen_options_set_self_signed(
     })
 }
 
-/// The certificate that is served, PEM. The text is the caller's, to be freed with eyas_text_free.
+/// Returns the certificate that is served, PEM. The caller must free the text with eyas_text_free.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listen_options_certificate_pem(
     options: Option<&ListenOptions>,
@@ -138,7 +137,7 @@ pub extern "C" fn eyas_listen_options_certificate_pem(
     })
 }
 
-/// Serves this application protocol (ALPN), after those that were added before.
+/// Adds an application protocol (ALPN), less preferred than those added before.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listen_options_add_alpn(
     options: Option<&mut ListenOptions>,
@@ -152,7 +151,7 @@ pub extern "C" fn eyas_listen_options_add_alpn(
     })
 }
 
-/// The UDP port for SCTP inside UDP (RFC 6951): 9899 unless said; 0 takes a free one.
+/// Sets the UDP port for SCTP over UDP (RFC 6951). The default is 9899; 0 chooses a free port.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listen_options_set_sctp_udp_port(
     options: Option<&mut ListenOptions>,
@@ -165,7 +164,7 @@ pub extern "C" fn eyas_listen_options_set_sctp_udp_port(
     })
 }
 
-/// Adds a further address of this host that SCTP is served at and its peers are told of.
+/// Adds a local address for SCTP, which is also announced to peers.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listen_options_add_sctp_address(
     options: Option<&mut ListenOptions>,
@@ -179,7 +178,7 @@ pub extern "C" fn eyas_listen_options_add_sctp_address(
     })
 }
 
-/// Sends new data of SCTP associations over all their paths at once. Off unless asked.
+/// Sends new data of SCTP associations over all their paths at once. Off by default.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listen_options_set_sctp_multipath(
     options: Option<&mut ListenOptions>,
@@ -192,7 +191,7 @@ pub extern "C" fn eyas_listen_options_set_sctp_multipath(
     })
 }
 
-/// Frees options; NULL is fine.
+/// Frees options; NULL is allowed.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listen_options_free(options: Option<Box<ListenOptions>>) {
     release(options);

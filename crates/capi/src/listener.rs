@@ -19,7 +19,8 @@ use crate::{
     wait::{Limit, Over, Turn, give_descriptor, wait, wait_for},
 };
 
-/// Accepts connections over all its transports. From any thread, one accepting call at a time.
+/// Accepts connections over all its transports. May be used from any thread, with one accepting
+/// call at a time.
 pub struct Listener {
     listener: Owned<eyas::Listener>,
     accepting: Turn,
@@ -47,8 +48,8 @@ impl Listener {
     }
 }
 
-/// Listens as `options` say, which are read and not kept. The listener is the caller's, to be freed with
-/// eyas_listener_free; it uses the threads of the endpoint.
+/// Listens with these options, which are only read during the call. The caller must free the
+/// listener with eyas_listener_free; it uses the threads of the endpoint.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listen(
     endpoint: Option<&Endpoint>,
@@ -64,8 +65,8 @@ pub extern "C" fn eyas_listen(
     })
 }
 
-/// Accepts a connection whose handshake is complete: the caller's, to be freed with eyas_connection_free.
-/// A timeout of 0 does not wait: EYAS_WOULD_BLOCK.
+/// Accepts a connection whose handshake is complete. The caller must free it with
+/// eyas_connection_free. A timeout of 0 does not wait: EYAS_WOULD_BLOCK.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listener_accept(
     listener: Option<&Listener>,
@@ -82,8 +83,8 @@ pub extern "C" fn eyas_listener_accept(
     })
 }
 
-/// Puts a descriptor into `fd` that is readable (POLLIN) while eyas_listener_accept is worth a try. It
-/// belongs to the listener: neither read nor close it.
+/// Stores a descriptor in `fd` that becomes readable (POLLIN) when eyas_listener_accept is worth a
+/// try. It belongs to the listener: neither read nor close it.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listener_fd(
     listener: Option<&Listener>,
@@ -93,7 +94,8 @@ pub extern "C" fn eyas_listener_fd(
     done(error, || give_descriptor(fd, handle(listener, "listener").map(|one| &one.accepting)))
 }
 
-/// Ends a call of another thread that waits to accept, which returns EYAS_CANCELLED, and all later ones.
+/// Cancels a waiting accept call of another thread, which returns EYAS_CANCELLED, and all later
+/// ones.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listener_cancel(
     listener: Option<&Listener>,
@@ -107,8 +109,8 @@ pub extern "C" fn eyas_listener_cancel(
     })
 }
 
-/// Puts the address and port that is listened at into `text`, such as "127.0.0.1:4433": the caller's, to
-/// be freed with eyas_text_free.
+/// Stores the address and port of the listener in `text`, such as "127.0.0.1:4433". The caller must
+/// free it with eyas_text_free.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listener_address(
     listener: Option<&Listener>,
@@ -123,7 +125,7 @@ pub extern "C" fn eyas_listener_address(
     })
 }
 
-/// Puts the port that is listened at into `port`.
+/// Stores the port of the listener in `port`.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listener_port(
     listener: Option<&Listener>,
@@ -137,7 +139,7 @@ pub extern "C" fn eyas_listener_port(
     })
 }
 
-/// Puts the UDP port at which SCTP inside UDP is awaited into `port`.
+/// Stores the UDP port for SCTP over UDP in `port`.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listener_sctp_udp_port(
     listener: Option<&Listener>,
@@ -156,7 +158,8 @@ pub extern "C" fn eyas_listener_sctp_udp_port(
     })
 }
 
-/// Frees a listener; NULL is fine. No call on it may be under way. Connections that were accepted live on.
+/// Frees a listener; NULL is allowed. No call on it may be in progress. Accepted connections stay
+/// open.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_listener_free(listener: Option<Box<Listener>>) {
     release(listener);

@@ -19,9 +19,9 @@ use crate::{
     wait::{Limit, wait_for},
 };
 
-/// What would be tried to reach the target, in which order and why, as JSON (docs/json.md: `plan`): DNS is
-/// asked, nothing is connected to. The text is the caller's, to be freed with eyas_text_free. Blocks; from
-/// any thread.
+/// Returns what would be tried to reach the target, in which order and why, as JSON (docs/json.md:
+/// `plan`). This queries DNS but connects to nothing. The caller must free the text with
+/// eyas_text_free. Blocks; may be called from any thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_plan_json(
     endpoint: Option<&Endpoint>,
@@ -40,8 +40,9 @@ pub extern "C" fn eyas_plan_json(
     })
 }
 
-/// What was learnt, as JSON (docs/json.md: the `rows` of `memory`), newest first; of one host, or of all
-/// if `host` is NULL. The text is the caller's, to be freed with eyas_text_free. From any thread.
+/// Returns what was learnt as JSON (docs/json.md: the `rows` of `memory`), newest first; about one
+/// host, or about all if `host` is NULL. The caller must free the text with eyas_text_free. May be
+/// called from any thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_memory_json(
     endpoint: Option<&Endpoint>,
@@ -63,8 +64,8 @@ pub extern "C" fn eyas_memory_json(
     })
 }
 
-/// Forgets what was learnt of a host on every network, and puts the number of rows into `forgotten`, which
-/// may be NULL. From any thread.
+/// Deletes what was learnt about a host on every network, and stores the number of rows in
+/// `forgotten`, which may be NULL. May be called from any thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_memory_forget(
     endpoint: Option<&Endpoint>,
@@ -79,7 +80,7 @@ pub extern "C" fn eyas_memory_forget(
     })
 }
 
-/// Forgets everything. From any thread.
+/// Deletes everything. May be called from any thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_memory_clear(
     endpoint: Option<&Endpoint>,
@@ -91,8 +92,8 @@ pub extern "C" fn eyas_memory_clear(
     })
 }
 
-/// What was wrong with the memory's file since this was last asked, as a JSON array of texts. The text is
-/// the caller's, to be freed with eyas_text_free. From any thread.
+/// Returns the problems with the memory file since the last call, as a JSON array of texts. The
+/// caller must free the text with eyas_text_free. May be called from any thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_memory_warnings_json(
     endpoint: Option<&Endpoint>,

@@ -1,4 +1,4 @@
-//! A message that came in.
+//! Received messages.
 
 use std::ffi::c_void;
 
@@ -12,7 +12,7 @@ use crate::{
     pointer::{Out, handle},
 };
 
-/// A message that came in, or a part of one. It does not change, so any number of threads can read it.
+/// A received message, or a part of one. It is immutable, so any number of threads can read it.
 pub struct Message {
     stream: u16,
     ppid: u32,
@@ -35,8 +35,8 @@ impl Message {
     }
 }
 
-/// Puts the first of the message's bytes into `data` and their number into `size`. They belong to the
-/// message and live as long.
+/// Stores a pointer to the message's bytes in `data` and their number in `size`. The bytes belong
+/// to the message.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_message_data(
     message: Option<&Message>,
@@ -53,43 +53,43 @@ pub extern "C" fn eyas_message_data(
     })
 }
 
-/// The number of bytes; 0 of NULL.
+/// Returns the number of bytes; 0 for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_message_size(message: Option<&Message>) -> usize {
     message.map_or(0, |message| message.data.len())
 }
 
-/// The stream on which it came; 0 of NULL.
+/// Returns the stream on which the message arrived; 0 for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_message_stream(message: Option<&Message>) -> u16 {
     message.map_or(0, |message| message.stream)
 }
 
-/// The payload protocol identifier, as a number of this host; 0 of NULL.
+/// Returns the payload protocol identifier in host byte order; 0 for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_message_ppid(message: Option<&Message>) -> u32 {
     message.map_or(0, |message| message.ppid)
 }
 
-/// Whether it could overtake the other messages of its stream.
+/// Returns whether the message was sent unordered.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_message_is_unordered(message: Option<&Message>) -> bool {
     message.is_some_and(|message| message.unordered)
 }
 
-/// Whether this is the first part of the message.
+/// Returns whether this is the first part of the message.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_message_begins(message: Option<&Message>) -> bool {
     message.is_some_and(|message| message.begins)
 }
 
-/// Whether the message ends with this part; it does unless it is large.
+/// Returns whether this is the last part of the message, which is always so unless it is large.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_message_ends(message: Option<&Message>) -> bool {
     message.is_some_and(|message| message.ends)
 }
 
-/// Frees a message; NULL is fine.
+/// Frees a message; NULL is allowed.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_message_free(message: Option<Box<Message>>) {
     release(message);

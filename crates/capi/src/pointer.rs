@@ -1,7 +1,7 @@
-//! What comes over the border and goes back: the one place that trusts the caller's pointers.
+//! Arguments from and results to C: the only place that trusts the caller's pointers.
 //!
-//! The types here have the form of a pointer of C. Only C makes them (and the tests, of what Rust has
-//! checked), so what they point to is what the header asks for.
+//! The types here have the representation of C pointers. Only C creates them (and the tests, from
+//! values checked by Rust), so what they point to is what the header requires.
 
 use std::{
     ffi::{CStr, CString, c_char, c_void},
@@ -12,19 +12,19 @@ use std::{
 
 use crate::error::Failure;
 
-/// Where a call puts what it gives, or NULL.
+/// Where a call stores its result, or NULL.
 #[repr(transparent)]
 pub struct Out<'a, T>(Option<&'a mut MaybeUninit<T>>);
 
-/// A text of the caller's that ends with NUL, or NULL.
+/// A NUL-terminated text of the caller, or NULL.
 #[repr(transparent)]
 pub struct Text<'a>(*const c_char, PhantomData<&'a c_char>);
 
-/// The first of some bytes of the caller's, or NULL.
+/// A pointer to bytes of the caller, or NULL.
 #[repr(transparent)]
 pub struct Data<'a>(*const c_void, PhantomData<&'a [u8]>);
 
-/// The first of some bytes of the caller's to be written to, or NULL.
+/// A pointer to a buffer of the caller, or NULL.
 #[repr(transparent)]
 pub struct Room<'a>(*mut c_void, PhantomData<&'a mut [u8]>);
 
@@ -120,7 +120,7 @@ pub(crate) fn give<T>(place: &mut MaybeUninit<*mut T>, value: T) {
     place.write(Box::into_raw(Box::new(value)));
 }
 
-/// Frees a text that a call has given; NULL is fine.
+/// Frees a text that was returned by a call; NULL is allowed.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_text_free(text: Option<&mut c_char>) {
     let Some(text) = text else { return };

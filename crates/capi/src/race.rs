@@ -1,4 +1,4 @@
-//! Connecting: a race, to be waited for or to be asked again.
+//! Connecting: a race, to wait for or to poll.
 
 use std::{
     ffi::{c_char, c_int},
@@ -22,7 +22,8 @@ use crate::{
     wait::{Limit, Over, Turn, give_descriptor, lock, wait},
 };
 
-/// A race to a target that is under way, or over. From any thread, one waiting call at a time.
+/// A race to a target, in progress or over. May be used from any thread, with one waiting call at a
+/// time.
 pub struct Race {
     state: Owned<Mutex<State>>,
     recording: Owned<Recording>,
@@ -65,7 +66,7 @@ impl Race {
             let mut state = lock(&self.state);
             if state.is_decided {
                 return Poll::Ready(Err(Failure::misuse(
-                    "what became of the race was handed out before; eyas_race_better has what follows",
+                    "the result of the race was already returned; eyas_race_better returns what follows",
                 )));
             }
             let Some(initiation) = &mut state.initiation else { return Poll::Pending };
@@ -113,9 +114,9 @@ impl Drop for Race {
     }
 }
 
-/// Races to the target, and waits for a connection that works: the caller's, to be freed with
-/// eyas_connection_free. `timeout_ms` is as for eyas_connection_read, but 0 makes no sense here; the
-/// target's deadline ends the race in any case. Blocks; from any thread.
+/// Races to the target, and waits for a working connection. The caller must free it with
+/// eyas_connection_free. `timeout_ms` is as for eyas_connection_read, but 0 is not useful here; the
+/// target's deadline ends the race in any case. Blocks; may be called from any thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_connect(
     endpoint: Option<&Endpoint>,
@@ -135,13 +136,13 @@ pub extern "C" fn eyas_connect(
         }
         let race = Race::start(handle(endpoint, "endpoint")?, handle(target, "target")?)?;
         let won = race.finish(limit)?;
-        give(place, won.ok_or_else(|| Failure::misuse("the race was not waited for"))?);
+        give(place, won.ok_or_else(|| Failure::misuse("the race has not been waited for"))?);
         Ok(())
     })
 }
 
-/// Starts a race and returns at once. The race is the caller's, to be freed with eyas_race_free; the
-/// target is copied.
+/// Starts a race and returns at once. The caller must free the race with eyas_race_free; the target
+/// is copied.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_race_start(
     endpoint: Option<&Endpoint>,
@@ -157,8 +158,8 @@ pub extern "C" fn eyas_race_start(
     })
 }
 
-/// Puts a descriptor into `fd` that is readable (POLLIN) while eyas_race_finish or eyas_race_better is
-/// worth a try. It belongs to the race: neither read nor close it.
+/// Stores a descriptor in `fd` that becomes readable (POLLIN) when eyas_race_finish or
+/// eyas_race_better is worth a try. It belongs to the race: neither read nor close it.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_race_fd(
     race: Option<&Race>,
@@ -168,9 +169,9 @@ pub extern "C" fn eyas_race_fd(
     done(error, || give_descriptor(fd, handle(race, "race").map(|one| &one.turn)))
 }
 
-/// Gives the connection that has won, once: the caller's, to be freed with eyas_connection_free; or says
-/// why there is none. A timeout of 0 does not wait: EYAS_WOULD_BLOCK. EYAS_TIMEOUT ends the waiting, not
-/// the race.
+/// Returns the winning connection, once, or why there is none. The caller must free the connection
+/// with eyas_connection_free. A timeout of 0 does not wait: EYAS_WOULD_BLOCK. EYAS_TIMEOUT ends the
+/// call, not the race.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_race_finish(
     race: Option<&Race>,
@@ -188,8 +189,9 @@ pub extern "C" fn eyas_race_finish(
     })
 }
 
-/// Gives a connection over a more wanted transport than that of the last one, once it is ready; EYAS_END:
-/// none will come. New work goes there, and what is under way stays where it is.
+/// Returns a connection over a more preferred transport than that of the last one, once it is
+/// ready; EYAS_END: there will be none. Use it for new work; work in progress stays on the old
+/// connection.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_race_better(
     race: Option<&Race>,
@@ -210,15 +212,15 @@ pub extern "C" fn eyas_race_better(
     })
 }
 
-/// Ends the race and closes all that it has opened, but what it has handed out. A call of another thread
-/// that waits for it returns EYAS_CANCELLED.
+/// Cancels the race and closes everything that it has opened, except connections that were
+/// returned. A waiting call of another thread returns EYAS_CANCELLED.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_race_cancel(race: Option<&Race>, error: Out<'_, *mut Failure>) -> Code {
     done(error, || handle(race, "race")?.cancel())
 }
 
-/// How the race has run so far, as JSON (docs/json.md: "A race"), with `plan`. The text is the caller's,
-/// to be freed with eyas_text_free.
+/// Returns the race so far as JSON (docs/json.md: "A race"), with `plan`. The caller must free the
+/// text with eyas_text_free.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_race_json(
     race: Option<&Race>,
@@ -233,8 +235,8 @@ pub extern "C" fn eyas_race_json(
     })
 }
 
-/// Frees a race; NULL is fine. No call on it may be under way. One that was won goes on for a while and
-/// teaches the memory; any other is cancelled.
+/// Frees a race; NULL is allowed. No call on it may be in progress. A race that was won continues
+/// for a while to feed the memory; any other is cancelled.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_race_free(race: Option<Box<Race>>) {
     release(race);

@@ -1,4 +1,4 @@
-//! A descriptor that becomes readable when a call is worth trying again.
+//! A descriptor that becomes readable when a call is worth retrying.
 
 use std::{
     os::fd::{AsRawFd, OwnedFd},

@@ -1,4 +1,4 @@
-//! How a message is sent.
+//! The options for sending a message.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::{
     pointer::{Out, give, handle},
 };
 
-/// How messages are sent: on which stream, in which order, for how long. One thread at a time; can be used
+/// The options for sending messages: stream, order, lifetime. To be used by one thread at a time,
 /// for any number of messages.
 #[derive(Default)]
 pub struct SendOptions(SendInfo);
@@ -36,7 +36,7 @@ fn change(
     })
 }
 
-/// Makes options with the defaults: stream 0, in order, reliable. They are the caller's, to be freed with
+/// Creates options with the defaults: stream 0, ordered, reliable. The caller must free them with
 /// eyas_send_options_free.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_send_options_new(
@@ -49,7 +49,7 @@ pub extern "C" fn eyas_send_options_new(
     })
 }
 
-/// The stream, from 0 on.
+/// Sets the stream, starting at 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_send_options_set_stream(
     options: Option<&mut SendOptions>,
@@ -59,7 +59,7 @@ pub extern "C" fn eyas_send_options_set_stream(
     change(options, error, |info| info.stream = StreamId(stream))
 }
 
-/// The payload protocol identifier, as a number of this host.
+/// Sets the payload protocol identifier, in host byte order.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_send_options_set_ppid(
     options: Option<&mut SendOptions>,
@@ -69,7 +69,7 @@ pub extern "C" fn eyas_send_options_set_ppid(
     change(options, error, |info| info.ppid = Ppid(ppid))
 }
 
-/// Whether messages may overtake the others of their stream.
+/// Sets whether messages are sent unordered.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_send_options_set_unordered(
     options: Option<&mut SendOptions>,
@@ -79,7 +79,7 @@ pub extern "C" fn eyas_send_options_set_unordered(
     change(options, error, |info| info.unordered = unordered)
 }
 
-/// Gives a message up that has not been acknowledged so many milliseconds after it was handed in
+/// Abandons messages that have not been acknowledged this many milliseconds after they were sent
 /// (RFC 3758).
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_send_options_set_lifetime(
@@ -91,7 +91,7 @@ pub extern "C" fn eyas_send_options_set_lifetime(
     change(options, error, |info| info.reliability = Reliability::Lifetime(lifetime))
 }
 
-/// Gives a message up that has been retransmitted so often (RFC 7496).
+/// Abandons messages after this number of retransmissions (RFC 7496).
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_send_options_set_max_retransmissions(
     options: Option<&mut SendOptions>,
@@ -103,7 +103,7 @@ pub extern "C" fn eyas_send_options_set_max_retransmissions(
     })
 }
 
-/// Never gives a message up: the default.
+/// Never abandons messages: the default.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_send_options_set_reliable(
     options: Option<&mut SendOptions>,
@@ -112,7 +112,7 @@ pub extern "C" fn eyas_send_options_set_reliable(
     change(options, error, |info| info.reliability = Reliability::Reliable)
 }
 
-/// The path to prefer while it works, by its number, in place of the primary one.
+/// Sets the path to use while it works, by its number, instead of the primary one.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_send_options_set_path(
     options: Option<&mut SendOptions>,
@@ -122,7 +122,7 @@ pub extern "C" fn eyas_send_options_set_path(
     change(options, error, |info| info.path = Some(PathId(path)))
 }
 
-/// A number that the notification "send-failed" brings back.
+/// Sets a number that is returned by the notification "send-failed".
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_send_options_set_context(
     options: Option<&mut SendOptions>,
@@ -132,7 +132,7 @@ pub extern "C" fn eyas_send_options_set_context(
     change(options, error, |info| info.context = context)
 }
 
-/// Frees options; NULL is fine.
+/// Frees options; NULL is allowed.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_send_options_free(options: Option<Box<SendOptions>>) {
     release(options);

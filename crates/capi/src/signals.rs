@@ -1,7 +1,8 @@
-//! Signals of the program, which the library neither takes nor raises.
+//! The program's signals, which the library neither handles nor raises.
 //!
-//! Writing to a connection that the peer has reset raises SIGPIPE where the kernel is not asked to leave
-//! it, and some of what writes here does not ask. A program of C is ended by it unless it says otherwise.
+//! Writing to a connection that the peer has reset raises SIGPIPE, unless the kernel is told not
+//! to, which some of the code that writes here does not do. By default SIGPIPE terminates a C
+//! program.
 
 use std::{mem::MaybeUninit, ptr};
 

@@ -1,4 +1,4 @@
-//! A connection that several threads read, write and end.
+//! A connection that several threads read, write and close.
 
 use std::{
     mem::MaybeUninit,
@@ -34,7 +34,7 @@ impl Stream {
             Self::Open(connection) => Ok(connection),
             Self::Closed => Err(Failure::new(EYAS_CLOSED, "the connection was closed here")),
             Self::GivenAway => Err(Failure::misuse(
-                "what the connection was has been taken out of it, and goes on there",
+                "the connection has been converted into something else, which carries on",
             )),
         }
     }
@@ -83,7 +83,7 @@ impl Shared {
     fn poll_write(&self, cx: &mut Context<'_>, data: &[u8]) -> Poll<Result<usize, Failure>> {
         let written = ready!(Pin::new(self.lock().open()?).poll_write(cx, data))?;
         Poll::Ready(match written {
-            0 => Err(Failure::new(EYAS_CLOSED, "the connection takes nothing more")),
+            0 => Err(Failure::new(EYAS_CLOSED, "the connection accepts no more data")),
             written => Ok(written),
         })
     }

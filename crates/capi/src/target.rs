@@ -1,4 +1,4 @@
-//! Whom to reach, and how.
+//! The peer to reach, and how.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::{
 /// The version of HTTP that is spoken on a stream of bytes alone.
 const HTTP_1: &str = "http/1.1";
 
-/// Whom to reach, and how. One thread at a time; races keep copies of it.
+/// The peer to reach, and how. To be used by one thread at a time; races keep copies of it.
 pub struct Target {
     host: Host,
     port: u16,
@@ -62,7 +62,7 @@ pub(crate) fn host(text: Text<'_>, what: &str) -> Result<Host, Failure> {
 pub(crate) fn transport(name: &str) -> Result<Transport, Failure> {
     Transport::from_name(name).ok_or_else(|| {
         let known = Transport::ALL.map(Transport::name).join(", ");
-        Failure::invalid(format_args!("{name:?} is no transport; there are {known}"))
+        Failure::invalid(format_args!("{name:?} is not a transport; there are {known}"))
     })
 }
 
@@ -72,8 +72,8 @@ pub(crate) fn transports(text: Text<'_>) -> Result<Vec<Transport>, Failure> {
     names.map(|name| transport(name.trim())).collect()
 }
 
-/// Makes a target: the caller's, to be freed with eyas_target_free. `host` is a DNS name or an IP address.
-/// Unless said otherwise QUIC is raced against TCP, under TLS, without ALPN, for 30 seconds at most.
+/// Creates a target. The caller must free it with eyas_target_free. `host` is a DNS name or an IP
+/// address. By default QUIC is raced against TCP, with TLS, without ALPN, for at most 30 seconds.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_target_new(
     host: Text<'_>,
@@ -98,8 +98,8 @@ pub extern "C" fn eyas_target_new(
     })
 }
 
-/// The transports that may be raced, most wanted first, such as "quic,mptcp,tcp": of tcp, mptcp, quic,
-/// sctp (over IP) and sctp-udp (inside UDP). Others are prohibited.
+/// Sets the allowed transports, most preferred first, such as "quic,mptcp,tcp": tcp, mptcp, quic,
+/// sctp (over IP) and sctp-udp (over UDP). All others are prohibited.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_target_set_transports(
     target: Option<&mut Target>,
@@ -114,7 +114,7 @@ pub extern "C" fn eyas_target_set_transports(
     })
 }
 
-/// Makes this transport the most wanted one, and allows it.
+/// Makes this transport the most preferred one, and allows it.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_target_prefer(
     target: Option<&mut Target>,
@@ -130,7 +130,7 @@ pub extern "C" fn eyas_target_prefer(
     })
 }
 
-/// Prohibits this transport. A target that allows none cannot be raced to.
+/// Prohibits this transport. It is an error to race to a target that allows none.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_target_prohibit(
     target: Option<&mut Target>,
@@ -145,7 +145,7 @@ pub extern "C" fn eyas_target_prohibit(
     })
 }
 
-/// The security: "tls", or "none", which QUIC cannot do. A race never weakens it.
+/// Sets the security: "tls", or "none", which QUIC does not support. A race never weakens it.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_target_set_security(
     target: Option<&mut Target>,
@@ -158,7 +158,7 @@ pub extern "C" fn eyas_target_set_security(
         target.security = match Security::from_name(name) {
             Some(security @ (Security::None | Security::Tls)) => security,
             _ => {
-                let why = format_args!("{name:?} is no security for a target: say tls or none");
+                let why = format_args!("{name:?} is not a security for a target: use tls or none");
                 return Err(Failure::invalid(why));
             }
         };
@@ -166,7 +166,7 @@ pub extern "C" fn eyas_target_set_security(
     })
 }
 
-/// Offers this application protocol (ALPN), after those that were added before.
+/// Adds an application protocol to offer (ALPN), less preferred than those added before.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_target_add_alpn(
     target: Option<&mut Target>,
@@ -191,10 +191,10 @@ pub(crate) fn alpn(protocol: Text<'_>) -> Result<String, Failure> {
     }
 }
 
-/// Asks for the HTTPS records of the host (RFC 9460), as browsers do, and goes where they lead: to other names,
-/// ports and addresses, and only over transports for which they offer a protocol of ours. What is spoken then is
-/// HTTP over TLS, by the program: the protocols of eyas_target_add_alpn, or http/1.1 if there are none. Over QUIC
-/// that is "h3", which wants more than the one stream of bytes that a connection is here.
+/// Asks for the HTTPS records of the host (RFC 9460), as browsers do, and follows them: to other names, ports and
+/// addresses, and only over transports for which the records offer one of the application protocols. The program then
+/// speaks HTTP over TLS: with the protocols of eyas_target_add_alpn, or http/1.1 if there are none. Over QUIC that is
+/// "h3", which needs more than the single byte stream that a connection is here.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_target_ask_https_records(
     target: Option<&mut Target>,
@@ -206,7 +206,7 @@ pub extern "C" fn eyas_target_ask_https_records(
     })
 }
 
-/// Whom the peer's certificate has to name, if that is not the host.
+/// Sets the host for which the peer's certificate must be valid, if that is not the target's.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_target_set_certificate_host(
     target: Option<&mut Target>,
@@ -220,7 +220,7 @@ pub extern "C" fn eyas_target_set_certificate_host(
     })
 }
 
-/// How long the race may take, in milliseconds: 30,000 unless said.
+/// Sets the deadline of the race, in milliseconds. The default is 30,000.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_target_set_deadline(
     target: Option<&mut Target>,
@@ -236,7 +236,7 @@ pub extern "C" fn eyas_target_set_deadline(
     })
 }
 
-/// Only addresses of this family: 4 or 6. 0, the default, means both.
+/// Uses only addresses of this family: 4 or 6. The default, 0, means both.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_target_set_family(
     target: Option<&mut Target>,
@@ -250,7 +250,7 @@ pub extern "C" fn eyas_target_set_family(
             4 => Some(Family::V4),
             6 => Some(Family::V6),
             other => {
-                let why = format_args!("{other} is no address family: say 4, 6, or 0 for both");
+                let why = format_args!("{other} is not an address family: use 4, 6, or 0 for both");
                 return Err(Failure::invalid(why));
             }
         };
@@ -258,7 +258,7 @@ pub extern "C" fn eyas_target_set_family(
     })
 }
 
-/// The UDP port at which this peer awaits SCTP inside UDP; the endpoint's unless said.
+/// Sets the peer's UDP port for SCTP over UDP. The default is that of the endpoint.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_target_set_sctp_udp_port(
     target: Option<&mut Target>,
@@ -271,7 +271,7 @@ pub extern "C" fn eyas_target_set_sctp_udp_port(
     })
 }
 
-/// Frees a target; NULL is fine.
+/// Frees a target; NULL is allowed.
 #[unsafe(no_mangle)]
 pub extern "C" fn eyas_target_free(target: Option<Box<Target>>) {
     release(target);

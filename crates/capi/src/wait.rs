@@ -1,4 +1,4 @@
-//! Calls that wait, wait so long, or do not wait.
+//! Calls that wait, wait up to a limit, or do not wait.
 
 use std::{
     ffi::c_int,
@@ -54,7 +54,7 @@ impl Turn {
             Ok(turn) => Ok(turn),
             Err(TryLockError::Poisoned(turn)) => Ok(turn.into_inner()),
             Err(TryLockError::WouldBlock) => Err(Failure::misuse(format_args!(
-                "another thread is {doing} with this handle; one at a time can"
+                "another thread is {doing} with this handle; only one at a time can"
             ))),
         }
     }
@@ -169,7 +169,7 @@ fn timed_out(limit: Limit) -> Failure {
             EYAS_TIMEOUT,
             format_args!("nothing came of it within {limit:?}; try again, or allow more time"),
         ),
-        _ => Failure::new(EYAS_TIMEOUT, "it would have to wait, and was not to"),
+        _ => Failure::new(EYAS_TIMEOUT, "it would have to wait, which was not allowed"),
     }
 }
 

@@ -107,7 +107,7 @@ impl fmt::Display for ConnectError {
         match &self.failure {
             RaceFailure::NoAddress(failures) => no_address(f, failures),
             RaceFailure::NoCandidate => f.write_str(
-                "none of its addresses fits what is allowed here; allow another transport or \
+                "none of its addresses is allowed here; allow another transport or \
                  address family, or see the plan for the reasons",
             ),
             RaceFailure::AllFailed(_) => {
@@ -115,18 +115,18 @@ impl fmt::Display for ConnectError {
                 if let Some((fault, failure)) = self.certificate() {
                     return write!(f, "{}; {}", failure.detail, advice(fault));
                 }
-                f.write_str("every way failed")?;
+                f.write_str("every candidate failed")?;
                 self.write_attempts(f)?;
                 self.write_advice(f)
             }
             RaceFailure::Deadline(_) => {
                 f.write_str("nothing worked within the time allowed")?;
                 self.write_attempts(f)?;
-                f.write_str("; allow more time, or ask why the peer does not answer")
+                f.write_str("; allow more time, or find out why the peer does not answer")
             }
             RaceFailure::Cancelled => f.write_str("it was cancelled"),
             RaceFailure::NoNetwork => f.write_str(
-                "this machine has no network: no route leads anywhere; check cable, radio or VPN",
+                "this machine has no network: there are no routes; check cable, Wi-Fi or VPN",
             ),
             other => write!(f, "{other:?}"),
         }
@@ -151,14 +151,16 @@ impl ConnectError {
 
     fn write_advice(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let advice = match self.cause() {
-            Some(Cause::Certificate) => "check the certificate that is shown to the peer",
-            Some(Cause::Tls | Cause::Protocol) => "check that the port speaks what is expected",
-            Some(Cause::Refused) => "check the port, and that the service runs",
+            Some(Cause::Certificate) => "check the certificate presented to the peer",
+            Some(Cause::Tls | Cause::Protocol) => {
+                "check that the port serves the expected protocol"
+            }
+            Some(Cause::Refused) => "check the port, and that the service is running",
             Some(Cause::Unreachable) => "check the routes to it",
             Some(Cause::Silent | Cause::Deadline) => {
-                "check that the host is up and no firewall swallows the packets"
+                "check that the host is up and no firewall drops the packets"
             }
-            Some(Cause::Unsupported) => "allow a transport that this machine can speak",
+            Some(Cause::Unsupported) => "allow a transport that this machine supports",
             Some(Cause::Local) => "check this machine's limits",
             _ => return Ok(()),
         };
@@ -173,8 +175,8 @@ const fn advice(fault: CertificateFault) -> &'static str {
             "the server needs a new certificate, or this machine's clock is wrong"
         }
         CertificateFault::NotYetValid => "this machine's clock may be wrong",
-        CertificateFault::WrongName => "ask for a name that it is for",
-        CertificateFault::UnknownIssuer => "name its issuer as a root if you trust it",
+        CertificateFault::WrongName => "use a name that it is for",
+        CertificateFault::UnknownIssuer => "add its issuer as a root if you trust it",
         CertificateFault::Other => "the server needs another certificate",
     }
 }
@@ -188,7 +190,7 @@ fn cause_text(failure: &Failure) -> String {
 }
 
 fn no_address(f: &mut fmt::Formatter<'_>, failures: &[(RecordType, DnsFailure)]) -> fmt::Result {
-    f.write_str("DNS gave no address")?;
+    f.write_str("DNS returned no address")?;
     for (n, (record_type, failure)) in failures.iter().enumerate() {
         f.write_str(if n == 0 { ": " } else { ", " })?;
         write!(f, "{} {}", record_type.name(), dns_text(failure))?;
@@ -199,7 +201,7 @@ fn no_address(f: &mut fmt::Formatter<'_>, failures: &[(RecordType, DnsFailure)])
     } else if has(DnsFailure::Unreachable) || has(DnsFailure::Timeout) {
         "; check the resolver's configuration and that its server can be reached"
     } else {
-        "; ask another resolver, or give the address yourself"
+        "; use another resolver, or specify the address"
     })
 }
 
@@ -208,9 +210,9 @@ fn dns_text(failure: &DnsFailure) -> &'static str {
         DnsFailure::NoData => "has no record",
         DnsFailure::NoSuchName => "says there is no such name",
         DnsFailure::ServerFailure => "failed at the server",
-        DnsFailure::Timeout => "had no answer in time",
-        DnsFailure::Malformed => "had an answer that makes no sense",
-        DnsFailure::Unreachable => "could not be asked: no server is reached",
+        DnsFailure::Timeout => "was not answered in time",
+        DnsFailure::Malformed => "had a malformed answer",
+        DnsFailure::Unreachable => "could not be queried: no server is reachable",
         _ => "failed",
     }
 }

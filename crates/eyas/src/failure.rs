@@ -26,7 +26,7 @@ pub(crate) fn of_io(error: &io::Error, reached: Level) -> Failure {
     let detail = match (cause, error.kind()) {
         // As it is said where ICMP tells it.
         (Cause::Refused, io::ErrorKind::ConnectionRefused) if error.raw_os_error().is_some() => {
-            "nobody listens at this port".into()
+            "nothing is listening on this port".into()
         }
         (Cause::Reset, io::ErrorKind::UnexpectedEof) => {
             "the peer closed the connection during the handshake".into()
@@ -116,17 +116,17 @@ pub(crate) fn of_tls(error: &rustls::Error, reached: Level) -> Failure {
     let (cause, detail) = match error {
         Tls::InvalidCertificate(why) => (Cause::Certificate, verdict(why)),
         Tls::NoCertificatesPresented => {
-            (Cause::Certificate, "the server showed no certificate".into())
+            (Cause::Certificate, "the server presented no certificate".into())
         }
         Tls::AlertReceived(alert) => {
             let code = u8::from(*alert);
             (of_alert(code), format!("the peer ended the handshake: {}", alert_name(code)))
         }
         Tls::NoApplicationProtocol => {
-            (Cause::Tls, "the peer speaks none of the application protocols offered".into())
+            (Cause::Tls, "the peer supports none of the offered application protocols".into())
         }
         Tls::InvalidMessage(InvalidMessage::InvalidContentType) => {
-            (Cause::Protocol, "what answers there does not speak TLS".into())
+            (Cause::Protocol, "the peer does not speak TLS".into())
         }
         Tls::InvalidMessage(_)
         | Tls::InappropriateMessage { .. }
@@ -158,10 +158,10 @@ pub(crate) fn of_alert(code: u8) -> Cause {
 pub(crate) fn alert_name(code: u8) -> String {
     match AlertDescription::from(code) {
         AlertDescription::NoApplicationProtocol => {
-            "it speaks none of the application protocols offered".into()
+            "it supports none of the offered application protocols".into()
         }
-        AlertDescription::CertificateRequired => "it wants a client certificate".into(),
-        AlertDescription::UnknownCA => "it does not trust who issued our certificate".into(),
+        AlertDescription::CertificateRequired => "it requires a client certificate".into(),
+        AlertDescription::UnknownCA => "it does not trust the issuer of our certificate".into(),
         AlertDescription::CertificateExpired => "it says that our certificate expired".into(),
         AlertDescription::CertificateRevoked => "it says that our certificate was revoked".into(),
         AlertDescription::BadCertificate

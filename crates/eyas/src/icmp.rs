@@ -59,10 +59,10 @@ pub(crate) enum IcmpCause {
 impl std::fmt::Display for IcmpCause {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::NoRoute => f.write_str("no route leads there"),
+            Self::NoRoute => f.write_str("there is no route to it"),
             Self::Prohibited => f.write_str("a filter or a policy forbids it"),
             Self::AddressUnreachable => f.write_str("no host answers to this address"),
-            Self::PortUnreachable => f.write_str("nobody listens at this port"),
+            Self::PortUnreachable => f.write_str("nothing is listening on this port"),
             Self::ProtocolUnreachable => f.write_str("the host does not speak this protocol"),
             Self::TooBig(mtu) => write!(f, "the path takes packets of at most {mtu} bytes"),
         }

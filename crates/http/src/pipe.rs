@@ -60,7 +60,7 @@ pub struct PipeBody {
 
 /// The writer was dropped before it was shut down.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("what was written into it broke off before its end")]
+#[error("the writer was dropped before it was shut down")]
 pub struct PipeBroken;
 
 impl Body for PipeBody {

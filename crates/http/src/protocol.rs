@@ -36,7 +36,7 @@ const MAX_INFORMATIONAL: usize = 16;
 
 /// The peer goes on sending informational responses and comes to no final one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("more than {MAX_INFORMATIONAL} informational responses came, and no final one")]
+#[error("more than {MAX_INFORMATIONAL} informational responses arrived, and no final one")]
 struct TooManyInformational;
 
 impl From<TooManyInformational> for Error {

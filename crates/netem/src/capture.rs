@@ -1,5 +1,5 @@
-//! Packets written down for Wireshark and tshark: pcapng
-//! (draft-ietf-opsawg-pcapng), with times in nanoseconds and raw IP packets.
+//! Captures packets for Wireshark and tshark: pcapng (draft-ietf-opsawg-pcapng), with timestamps in
+//! nanoseconds and raw IP packets.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -29,8 +29,8 @@ const WHOLE: u32 = 65_575;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CaptureInterface(u32);
 
-/// A file in the making. What has been written can be taken out while it grows, so that it need not
-/// be kept in memory as a whole.
+/// A capture file. What has been written can be taken out as it grows, so that the whole file need
+/// not be kept in memory.
 #[derive(Clone, Debug)]
 pub struct Capture {
     contents: Vec<u8>,
@@ -44,8 +44,8 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// The beginning of a file, of which at most `limit` bytes are kept at a time; packets beyond
-    /// are left out and counted.
+    /// Creates a file of which at most `limit` bytes are buffered at a time; further packets are
+    /// dropped and counted.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         let mut capture = Self {
@@ -66,14 +66,14 @@ impl Capture {
         capture
     }
 
-    /// Keeps only so many bytes of each packet, IP header included.
+    /// Keeps only this many bytes of each packet, including the IP header.
     #[must_use]
     pub const fn with_snapshot(mut self, bytes: u32) -> Self {
         self.snapshot = bytes;
         self
     }
 
-    /// Adds an interface, by a name that Wireshark shows.
+    /// Adds an interface, with the name shown by Wireshark.
     pub fn interface(&mut self, name: &str) -> CaptureInterface {
         let snapshot = self.snapshot;
         self.block(INTERFACE_DESCRIPTION, |body| {
@@ -88,7 +88,7 @@ impl Capture {
         CaptureInterface(self.interfaces - 1)
     }
 
-    /// Writes down a packet, with a comment if there is something to say about it.
+    /// Captures a packet, with a comment if there is one.
     pub fn packet<B: Payload>(
         &mut self,
         now: Duration,
@@ -102,7 +102,7 @@ impl Capture {
         self.pieces(now, interface, [&header, &packet.payload.to_bytes()], comment);
     }
 
-    /// Writes down a packet that is there in bytes, IP header first.
+    /// Captures an encoded packet that begins with the IP header.
     pub fn bytes(
         &mut self,
         now: Duration,
@@ -142,18 +142,18 @@ impl Capture {
         });
     }
 
-    /// Takes out what has been written since the last time: the next piece of the file.
+    /// Takes out what has been written since the last call: the next piece of the file.
     pub fn take(&mut self) -> Vec<u8> {
         core::mem::take(&mut self.contents)
     }
 
-    /// What has been written and not been taken out.
+    /// Returns what has been written and not taken out.
     #[must_use]
     pub fn contents(&self) -> &[u8] {
         &self.contents
     }
 
-    /// Packets left out, for there was no room.
+    /// Returns the number of packets dropped for lack of space.
     #[must_use]
     pub const fn missed(&self) -> u64 {
         self.missed

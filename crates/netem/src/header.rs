@@ -1,5 +1,5 @@
-//! The IP header of a packet, in bytes: for captures, for what an ICMP error quotes, and for
-//! packets that come from real hosts and go to them.
+//! The encoded IP header of a packet: for captures, for the quotes in ICMP errors, and for packets
+//! from and to real hosts.
 
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -7,10 +7,10 @@
 //!         queue full, RED, CoDel         dropped
 //! ```
 //!
-//! A link knows no clock: every call says what time it is, and [`Link::next_timeout`] says when to
-//! call again. What should have happened since the last call is made up for at the times at which it
-//! should have happened, so a simulation that calls to the nanosecond and an emulator that is woken
-//! late get the same rates, drops and marks. Time that goes back counts as the latest time seen.
+//! A link has no clock: the current time is an argument of every call, and [`Link::next_timeout`]
+//! returns the time of the next call. Events since the last call are processed with the times at
+//! which they were due, so a simulation that calls exactly on time and an emulator that is woken
+//! late get the same rates, drops and marks. If time goes back, the latest time seen is used.
 
 mod bit_error;
 mod codel;
@@ -38,8 +38,8 @@ use bit_error::Passage;
 use loss::Loss;
 use queue::Queue;
 
-/// The most packets that are under way in one direction. It bounds what a link without a rate, or
-/// with a long delay, can be made to hold; packets beyond it count as [`DropCause::QueueFull`].
+/// The maximum number of packets in flight in one direction. It bounds the memory of a link without
+/// a rate, or with a long delay; packets above it count as [`DropCause::QueueFull`].
 pub const MAX_IN_FLIGHT: usize = 1 << 20;
 
 /// Random streams of a link, one for each use, so that turning one on leaves the others alone.
@@ -91,7 +91,7 @@ pub struct Link<P = Packet> {
 }
 
 impl<P: LinkPacket> Link<P> {
-    /// A link that is up and empty. What is random in it follows from the seed.
+    /// Creates an empty link that is up. All its randomness is derived from the seed.
     #[must_use]
     pub fn new(config: LinkConfig, seed: u64) -> Self {
         Self {
@@ -123,25 +123,25 @@ impl<P: LinkPacket> Link<P> {
         }
     }
 
-    /// Gives the link a packet to carry. What becomes of it is counted; the cause is given too if
-    /// it was dropped at once.
+    /// Passes a packet to the link. The counters record what happens to it; the cause is also
+    /// returned if it is dropped at once.
     pub fn offer(&mut self, now: Duration, packet: P) -> Result<(), DropCause> {
         self.offer_at(nanos(now), packet)
     }
 
-    /// The next packet that has arrived at the far end by `now`.
+    /// Returns the next packet that has arrived at the far end by `now`.
     pub fn poll(&mut self, now: Duration) -> Option<P> {
         self.poll_at(nanos(now))
     }
 
-    /// When to call [`Self::poll`] again: the next arrival, or an earlier time at which it can be
-    /// told. `None` while nothing is under way.
+    /// Returns when to call [`Self::poll`] again: at the next arrival, or at an earlier time when
+    /// that is known. `None` while no packet is in the link.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Duration> {
         self.next().map(Duration::from_nanos)
     }
 
-    /// Changes the link. What was due before `now` happens as the link was.
+    /// Changes the link. Events that were due before `now` are processed with the old parameters.
     pub fn change(&mut self, now: Duration, change: LinkChange) {
         let now = self.advance(nanos(now));
         match change {
@@ -166,9 +166,9 @@ impl<P: LinkPacket> Link<P> {
         }
     }
 
-    /// Makes it a link of another configuration. What was due before `now` happens as it was; what
-    /// waits goes on waiting, however long the new queue is, and what is under way arrives when it
-    /// would have. Models of queues and losses begin anew; a link that is down stays down.
+    /// Replaces the configuration. Events that were due before `now` are processed with the old
+    /// one; queued packets stay queued, whatever the size of the new queue, and packets in flight
+    /// arrive as they would have. Queue and loss models are reset; a link that is down stays down.
     pub fn reconfigure(&mut self, now: Duration, config: LinkConfig) {
         let now = self.advance(nanos(now));
         self.delay = nanos(config.delay);
@@ -183,38 +183,38 @@ impl<P: LinkPacket> Link<P> {
         self.change(Duration::from_nanos(now), LinkChange::Rate(config.rate));
     }
 
-    /// What became of the packets, as of the last call that said what time it is.
+    /// Returns the counters, as of the last call with a time.
     #[must_use]
     pub const fn counters(&self) -> &LinkCounters {
         &self.counters
     }
 
-    /// Packets that wait at `now`; the one that is being sent does not.
+    /// Returns the packets queued at `now`, excluding the one being transmitted.
     pub fn queued(&mut self, now: Duration) -> Count {
         self.advance(nanos(now));
         Count { packets: self.queue.len() as u64, bytes: self.queue.bytes() as u64 }
     }
 
-    /// Packets that are being sent or on their way to the far end.
+    /// Returns the packets being transmitted or propagating to the far end.
     #[must_use]
     pub fn in_flight(&self) -> Count {
         let packets = self.flight.iter().map(|flying| flying.packet.len() as u64);
         Count { packets: self.flight.len() as u64, bytes: packets.sum() }
     }
 
-    /// Whether the link is up.
+    /// Returns whether the link is up.
     #[must_use]
     pub const fn is_up(&self) -> bool {
         self.up
     }
 
-    /// Bits in a second; `None` if sending takes no time.
+    /// Returns the rate in bits per second; `None` if transmission takes no time.
     #[must_use]
     pub const fn rate(&self) -> Option<u64> {
         self.rate
     }
 
-    /// From the end of a packet's transmission to its arrival, without jitter.
+    /// Returns the time from the end of a packet's transmission to its arrival, without jitter.
     #[must_use]
     pub const fn delay(&self) -> Duration {
         Duration::from_nanos(self.delay)

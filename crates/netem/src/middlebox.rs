@@ -137,15 +137,15 @@ pub trait Middlebox {
     /// A packet comes in. Then [`Self::poll`] until nothing is left.
     fn handle(&mut self, now: Duration, from: Side, packet: Packet);
 
-    /// A packet that leaves, and the side to which it does.
+    /// Returns the next outgoing packet and its side.
     fn poll(&mut self, now: Duration) -> Option<(Side, Packet)>;
 
-    /// When to call [`Self::poll`] next, without a packet having come in.
+    /// Returns when to call [`Self::poll`] next if no packet arrives.
     fn next_timeout(&self) -> Option<Duration> {
         None
     }
 
-    /// What became of the packets so far.
+    /// Returns the counters.
     fn counters(&self) -> MiddleboxCounters;
 }
 
@@ -173,9 +173,9 @@ impl<M: Middlebox + ?Sized> Middlebox for Box<M> {
 pub struct MiddleboxNode<M>(pub M);
 
 impl<M> MiddleboxNode<M> {
-    /// The interface towards the inside.
+    /// The interface on the inside.
     pub const INSIDE: u32 = 0;
-    /// The interface towards the outside.
+    /// The interface on the outside.
     pub const OUTSIDE: u32 = 1;
 }
 

@@ -1,4 +1,4 @@
-//! What a world is made of: nodes with numbered interfaces.
+//! The parts of a world: nodes with numbered interfaces.
 
 use alloc::boxed::Box;
 use core::time::Duration;
@@ -7,51 +7,51 @@ use bytes::Bytes;
 
 use crate::packet::Packet;
 
-/// Anything that takes packets and sends packets: a host, a router, a middlebox.
+/// Anything that receives and sends packets: a host, a router, a middlebox.
 ///
-/// The world hands over one input, then takes outputs until [`NodeOutput::Timeout`], then lets time
-/// pass until the next packet arrives or that time has come. A node reads no clock and draws no
-/// randomness but from its own seed. Nodes that answer each other for ever over links that take no
-/// time at all stop the world's clock.
+/// The world passes in one input, then polls outputs until [`NodeOutput::Timeout`], then advances
+/// the time to the next packet or to that time. A node reads no clock and draws randomness only
+/// from its own seed. Nodes that keep answering each other over links without delay stop the
+/// world's clock.
 ///
-/// `B` is what packets carry behind their IP header, the same in the whole of a world.
+/// `B` is the type of packet payloads, the same for the whole world.
 pub trait Node<B = Bytes> {
-    /// Something happened.
+    /// Processes an input.
     fn handle_input(&mut self, now: Duration, input: NodeInput<B>);
 
-    /// What to do about it; called again until it gives [`NodeOutput::Timeout`].
+    /// Returns the next output; called again until it returns [`NodeOutput::Timeout`].
     fn poll_output(&mut self, now: Duration) -> NodeOutput<B>;
 }
 
-/// What a world tells a node.
+/// What a world passes to a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeInput<B = Bytes> {
-    /// The first input of every node, once the world runs.
+    /// The first input of every node, when the world starts.
     Start,
-    /// A packet came in.
+    /// A packet arrived.
     Arrived {
-        /// By this interface of the node.
+        /// The interface of the node.
         interface: u32,
         /// The packet.
         packet: Packet<B>,
     },
-    /// The time that the node asked for has come, or somebody changed the node from outside.
+    /// The time requested by the node has come, or the node was changed from outside.
     Timer,
 }
 
-/// What a node wants.
+/// What a node asks the world to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeOutput<B = Bytes> {
-    /// Send this. There may be more.
+    /// Send this packet. There may be more.
     Transmit {
-        /// By this interface of the node.
+        /// The interface of the node.
         interface: u32,
         /// The packet.
         packet: Packet<B>,
     },
-    /// Nothing more for now; give [`NodeInput::Timer`] at this time, if there is one. It replaces
-    /// the time given before. A time that has passed counts as one nanosecond from now, so that
-    /// the world's clock goes on.
+    /// Nothing more for now; pass in [`NodeInput::Timer`] at this time, if given. It replaces the
+    /// earlier one. A time in the past counts as one nanosecond from now, so that the clock
+    /// advances.
     Timeout(Option<Duration>),
 }
 

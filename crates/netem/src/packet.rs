@@ -1,4 +1,4 @@
-//! A packet of IP, as far as links and middleboxes care.
+//! An IP packet, as seen by links and middleboxes.
 
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 
 use crate::header;
 
-/// Numbers of protocols inside IP, as IANA lists them.
+/// IP protocol numbers assigned by IANA.
 pub mod protocol {
     /// ICMP for IPv4 (RFC 792).
     pub const ICMP: u8 = 1;
@@ -21,33 +21,33 @@ pub mod protocol {
     pub const SCTP: u8 = 132;
 }
 
-/// The two bits for congestion in the IP header (RFC 3168 §5).
+/// The ECN codepoints of the IP header (RFC 3168 §5).
 pub mod ecn {
-    /// The sender does not take part.
+    /// Not-ECT: the sender does not support ECN.
     pub const NOT_CAPABLE: u8 = 0;
     /// ECT(1).
     pub const CAPABLE_1: u8 = 1;
     /// ECT(0).
     pub const CAPABLE_0: u8 = 2;
-    /// A queue on the way was congested.
+    /// CE: a queue on the path was congested.
     pub const CONGESTION_EXPERIENCED: u8 = 3;
 }
 
-/// Bytes of an IPv4 header without options (RFC 791 §3.1).
+/// The size of an IPv4 header without options (RFC 791 §3.1).
 pub const IPV4_HEADER: usize = 20;
-/// Bytes of an IPv6 header without extensions (RFC 8200 §3).
+/// The size of an IPv6 header without extensions (RFC 8200 §3).
 pub const IPV6_HEADER: usize = 40;
 
-/// What follows the IP header of a packet: bytes, or whatever the nodes of a world hand each other
-/// instead, as long as it has a length and can be written as bytes where somebody wants to see them.
+/// The payload of a packet: bytes, or another type that the nodes of a world exchange, which has a
+/// length and can be encoded where bytes are needed.
 pub trait Payload: Clone + From<Bytes> {
-    /// Bytes that it takes.
+    /// Returns the number of bytes.
     fn len(&self) -> usize;
 
-    /// As it is on a wire: [`Self::len`] bytes.
+    /// Returns the encoded payload: [`Self::len`] bytes.
     fn to_bytes(&self) -> Bytes;
 
-    /// Whether there is nothing.
+    /// Returns whether it is empty.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -64,27 +64,26 @@ impl Payload for Bytes {
     }
 }
 
-/// One IP packet. Its header is kept as fields, what comes after the header as bytes, or as what
-/// else `B` is.
+/// An IP packet. The header is stored as fields, the payload as bytes or as another type `B`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet<B = Bytes> {
-    /// Where it comes from.
+    /// The source address.
     pub source: IpAddr,
-    /// Where it goes.
+    /// The destination address.
     pub destination: IpAddr,
-    /// What is inside: see [`protocol`].
+    /// The protocol number: see [`protocol`].
     pub protocol: u8,
-    /// The mark for congestion, 0 to 3: see [`ecn`].
+    /// The ECN codepoint, 0 to 3: see [`ecn`].
     pub ecn: u8,
-    /// Whether it may not be cut into fragments. IPv6 packets never may, whatever this says.
+    /// Whether it must not be fragmented. This is always so for IPv6 packets, whatever the value.
     pub dont_fragment: bool,
-    /// What follows the IP header: the transport's header and what it carries.
+    /// The payload: the transport header and its data.
     pub payload: B,
 }
 
 impl Packet {
-    /// Reads an IP packet from its bytes; `None` if they are none. Bytes behind its end are left
-    /// out, options of IPv4 are skipped, and extensions of IPv6 count as payload.
+    /// Parses an IP packet; returns `None` if it is malformed. Trailing bytes are ignored, IPv4
+    /// options are skipped, and IPv6 extension headers count as payload.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         header::parse(bytes)
@@ -92,25 +91,25 @@ impl Packet {
 }
 
 impl<B: Payload> Packet<B> {
-    /// Adds the IP header, in bytes, to `into`; the payload comes behind it. Life times are 64, and
-    /// both addresses are written as those of the source's family.
+    /// Appends the encoded IP header to `into`. The TTL is 64, and both addresses are written in
+    /// the family of the source.
     pub fn write_header(&self, identification: u16, into: &mut Vec<u8>) {
         header::write(self, identification, into);
     }
 
-    /// Bytes of the packet with its IP header.
+    /// Returns the size of the packet in bytes, including its IP header.
     #[must_use]
     pub fn len(&self) -> usize {
         self.header_len() + self.payload.len()
     }
 
-    /// Whether nothing follows the IP header.
+    /// Returns whether there is no payload.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.payload.is_empty()
     }
 
-    /// Bytes of the IP header.
+    /// Returns the size of the IP header in bytes.
     #[must_use]
     pub const fn header_len(&self) -> usize {
         match self.source {
@@ -119,25 +118,25 @@ impl<B: Payload> Packet<B> {
         }
     }
 
-    /// Whether a router may not cut it.
+    /// Returns whether routers must not fragment it.
     #[must_use]
     pub const fn is_whole(&self) -> bool {
         self.dont_fragment || self.source.is_ipv6()
     }
 
-    /// Whether a queue may mark it instead of dropping it (RFC 3168 §5).
+    /// Returns whether a queue may mark it instead of dropping it (RFC 3168 §5).
     #[must_use]
     pub const fn is_ecn_capable(&self) -> bool {
         self.ecn & 3 != ecn::NOT_CAPABLE
     }
 
-    /// The same packet with its payload in bytes.
+    /// Returns the packet with an encoded payload.
     #[must_use]
     pub fn to_bytes(&self) -> Packet {
         self.with_payload(self.payload.to_bytes())
     }
 
-    /// The same packet with another payload.
+    /// Returns the packet with another payload.
     #[must_use]
     pub fn with_payload<C>(&self, payload: C) -> Packet<C> {
         Packet {
@@ -151,28 +150,28 @@ impl<B: Payload> Packet<B> {
     }
 }
 
-/// What a link needs to know of a packet, and what it may do to it.
+/// What a link must know about a packet, and what it may do to it.
 ///
-/// [`Packet`] is one; an emulator that carries the packets of real hosts byte for byte has its own.
+/// [`Packet`] implements it; an emulator that carries packets of real hosts has its own type.
 #[allow(clippy::len_without_is_empty, reason = "there is no packet without a header")]
 pub trait LinkPacket: Clone {
-    /// Bytes of the packet with its IP header.
+    /// Returns the size of the packet in bytes, including its IP header.
     fn len(&self) -> usize;
 
-    /// Bytes of the IP header; never more than [`Self::len`].
+    /// Returns the size of the IP header in bytes; at most [`Self::len`].
     fn header_len(&self) -> usize;
 
-    /// Whether a router may not cut it.
+    /// Returns whether routers must not fragment it.
     fn is_whole(&self) -> bool;
 
-    /// Whether a queue may mark it instead of dropping it (RFC 3168 §5).
+    /// Returns whether a queue may mark it instead of dropping it (RFC 3168 §5).
     fn is_ecn_capable(&self) -> bool;
 
-    /// Marks it: a queue on the way was congested (RFC 3168 §5).
+    /// Marks it as congestion experienced (RFC 3168 §5).
     fn mark(&mut self);
 
-    /// Turns these bits over, counted from the first one behind the IP header, lowest bit of an
-    /// octet first. All of them are within the packet.
+    /// Inverts these bits, counted from the first one after the IP header, lowest bit of an octet
+    /// first. All of them are within the packet.
     fn corrupt(&mut self, bits: &[u64]);
 }
 

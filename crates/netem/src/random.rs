@@ -1,14 +1,14 @@
-//! Random streams: one for each use of each entity, told apart by what they are for.
+//! Random streams: one for each use of each entity, separated by their purpose.
 //!
 //! A stream is derived from the seed of the world and the number of its entity, never from another
-//! stream, so that one more link, or one more loss on it, leaves the draws of all others as they
-//! were.
+//! stream, so that an additional link, or an additional loss on it, does not change the values of
+//! any other.
 
 use rand_pcg::{Pcg64Mcg, rand_core::Rng as _};
 
-/// A seed for entity number `entity` of kind `kind`, from the seed of all.
+/// Derives a seed for entity number `entity` of kind `kind` from the common seed.
 ///
-/// The seeds of hosts in an experiment can be made the same way.
+/// The seeds of hosts in an experiment can be derived the same way.
 #[must_use]
 pub const fn derive(seed: u64, kind: u64, entity: u64) -> u64 {
     mix(mix(mix(seed).wrapping_add(kind)).wrapping_add(entity))

@@ -1,4 +1,4 @@
-//! A router: packets leave by the interface of the longest prefix that matches.
+//! A router with longest-prefix matching.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -18,8 +18,8 @@ struct Route {
     interface: u32,
 }
 
-/// A node that forwards. It takes no time, counts no hops and answers nobody; what it has no route
-/// for is dropped and counted.
+/// A node that forwards packets. It takes no time, counts no hops and sends no errors; packets
+/// without a route are dropped and counted.
 #[derive(Clone, Debug)]
 pub struct Router<B = Bytes> {
     /// Longest prefixes first; of equal length, in the order of adding.
@@ -36,14 +36,14 @@ impl<B> Default for Router<B> {
 }
 
 impl<B: Payload> Router<B> {
-    /// A router without routes.
+    /// Creates a router without routes.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sends packets whose destination begins with the first `length` bits of `prefix` out of
-    /// `interface`. A length of 0 is the default route of the family.
+    /// Adds a route: packets whose destination begins with the first `length` bits of `prefix` are
+    /// sent on `interface`. A length of 0 is the default route of the family.
     #[must_use]
     pub fn route(mut self, prefix: IpAddr, length: u8, interface: u32) -> Self {
         let place = self.routes.partition_point(|other| other.length >= length);
@@ -51,20 +51,20 @@ impl<B: Payload> Router<B> {
         self
     }
 
-    /// Sends packets to this address out of `interface`.
+    /// Adds a route for this address to `interface`.
     #[must_use]
     pub fn host(self, address: IpAddr, interface: u32) -> Self {
         let length = if address.is_ipv4() { 32 } else { 128 };
         self.route(address, length, interface)
     }
 
-    /// Packets that went on.
+    /// Returns the number of forwarded packets.
     #[must_use]
     pub const fn forwarded(&self) -> u64 {
         self.forwarded
     }
 
-    /// Packets that no route matched.
+    /// Returns the number of packets without a route.
     #[must_use]
     pub const fn unroutable(&self) -> u64 {
         self.unroutable

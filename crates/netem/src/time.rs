@@ -1,4 +1,4 @@
-//! Time inside this crate: whole nanoseconds, in 64 bits, which last for 584 years.
+//! Internal times: whole nanoseconds in 64 bits, sufficient for 584 years.
 
 use core::time::Duration;
 

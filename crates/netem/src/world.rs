@@ -1,10 +1,10 @@
 //! A world of nodes and links in virtual time.
 //!
-//! The world holds the time, hands packets and timers to whom they are for, in the order of their
-//! times, and of equal times in the order in which they were asked for. The same world from the same
-//! seed does the same, to the nanosecond. There is at most one entry in its agenda for each node and
-//! each direction of a link, so an event costs the logarithm of the number of those that have
-//! something to do.
+//! The world keeps the time, and delivers packets and timers in the order of their times, and for
+//! equal times in the order in which they were requested. The same world with the same seed behaves
+//! identically, to the nanosecond. Its agenda has at most one entry for each node and each
+//! direction of a link, so an event costs the logarithm of the number of those that have something
+//! to do.
 
 mod action;
 mod agenda;
@@ -35,38 +35,39 @@ const LINK: u64 = 1;
 /// The kind of entity of [`random::derive`] that a node is.
 const NODE: u64 = 2;
 
-/// The most interfaces of a node: numbers are an index, and one too large is a mistake.
+/// The maximum number of interfaces of a node: numbers are an index, and one too large is a
+/// mistake.
 pub const MAX_INTERFACES: u32 = 1 << 16;
 
-/// The most nodes of a world.
+/// The maximum number of nodes in a world.
 pub const MAX_NODES: u32 = agenda::MAX_ENTITIES / 2;
 
-/// The most links of a world, each with two directions.
+/// The maximum number of links in a world, each with two directions.
 pub const MAX_LINKS: u32 = agenda::MAX_ENTITIES / 4;
 
 /// A node of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(u32);
 
-/// A link of a world: both its directions.
+/// A link of a world, with both directions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(u32);
 
 /// One of the two directions of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
-    /// From the end that [`World::connect`] was told first.
+    /// From the first end passed to [`World::connect`].
     Forward,
-    /// Towards that end.
+    /// Towards the first end.
     Backward,
 }
 
-/// What the world itself dropped.
+/// The world's own counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorldCounters {
-    /// Packets handed over, timers and actions.
+    /// Packets delivered, timers and actions.
     pub events: u64,
-    /// Packets sent by an interface that no link is connected to.
+    /// Packets sent on an interface without a link.
     pub unconnected: u64,
 }
 
@@ -87,9 +88,8 @@ struct LinkSlot<B> {
 
 /// Nodes, links, and the time.
 ///
-/// `N` is the type of all nodes: an enum of those that there are, or `Box<dyn Node>`. `B` is what
-/// packets carry behind their IP header: bytes, or values of which the world knows no more than their
-/// length.
+/// `N` is the type of all nodes: an enum, or `Box<dyn Node>`. `B` is the type of packet payloads:
+/// bytes, or values of which the world knows only the length.
 pub struct World<N, B = Bytes> {
     now: Nanos,
     seed: u64,
@@ -112,7 +112,7 @@ const fn link_entity(direction: u32) -> u32 {
 }
 
 impl<N: Node<B>, B: Payload> World<N, B> {
-    /// An empty world, at time zero.
+    /// Creates an empty world at time zero.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
@@ -128,7 +128,7 @@ impl<N: Node<B>, B: Payload> World<N, B> {
         }
     }
 
-    /// Adds a node, which is started at the present time, once the world runs.
+    /// Adds a node, which is started at the current time once the world runs.
     ///
     /// # Panics
     ///
@@ -141,23 +141,24 @@ impl<N: Node<B>, B: Payload> World<N, B> {
         NodeId(id)
     }
 
-    /// A seed for what the next node to be added draws, or the one with this number: nodes count
-    /// from 0 in the order of adding.
+    /// Returns a seed for the next node to be added, or for the one with this number: nodes are
+    /// numbered from 0 in the order of adding.
     #[must_use]
     pub const fn node_seed(&self, number: u64) -> u64 {
         random::derive(self.seed, NODE, number)
     }
 
     /// Connects two interfaces by a link: `forward` leads from `first` to `second`. An interface
-    /// that had a link sends into the new one from now on; what is under way in the old one still
-    /// arrives.
+    /// that already has a link uses the new one from now on; packets in flight on the old one still
+    /// arrive.
     ///
-    /// What is random in a direction follows from the seed of the world and the interface that
-    /// sends into it, so it stays the same whatever other links there are.
+    /// The randomness of a direction is derived from the seed of the world and the sending
+    /// interface, so it does not depend on other links.
     ///
     /// # Panics
     ///
-    /// If an interface's number is [`MAX_INTERFACES`] or more, or there are [`MAX_LINKS`] already.
+    /// If the number of an interface is [`MAX_INTERFACES`] or more, or there are [`MAX_LINKS`]
+    /// already.
     pub fn connect(
         &mut self,
         first: (NodeId, u32),
@@ -182,22 +183,22 @@ impl<N: Node<B>, B: Payload> World<N, B> {
         id
     }
 
-    /// Does something at a time; at the present one if that has passed. Of actions and events at
-    /// the same time, actions come first.
+    /// Schedules an action, at the current time if `time` has passed. Actions are executed before
+    /// events at the same time.
     pub fn at(&mut self, time: Duration, action: Action<N, B>) {
         self.planned += 1;
         let time = nanos(time).max(self.now);
         self.actions.push(Planned { time, turn: self.planned, action });
     }
 
-    /// Lets time pass, up to and including `time`.
+    /// Runs up to and including `time`.
     pub fn run_until(&mut self, time: Duration) {
         let until = nanos(time);
         while self.step_by(until) {}
         self.now = self.now.max(until);
     }
 
-    /// Does the next thing that is to happen, and gives the time of it; `None` if nothing is.
+    /// Executes the next event and returns its time; `None` if there is none.
     pub fn step(&mut self) -> Option<Duration> {
         self.step_by(Nanos::MAX).then(|| self.now())
     }
@@ -230,42 +231,43 @@ impl<N: Node<B>, B: Payload> World<N, B> {
         true
     }
 
-    /// When the next thing is to happen; `None` if nothing is.
+    /// Returns the time of the next event; `None` if there is none.
     #[must_use]
     pub fn next_event(&self) -> Option<Duration> {
         self.next().map(Duration::from_nanos)
     }
 
-    /// The present time, since the world began.
+    /// Returns the current time since the start of the world.
     #[must_use]
     pub const fn now(&self) -> Duration {
         Duration::from_nanos(self.now)
     }
 
-    /// How much has happened: packets handed to a node, timers of nodes, and actions.
+    /// Returns the number of events: packets delivered to nodes, timers, and actions.
     #[must_use]
     pub const fn events(&self) -> u64 {
         self.counters.events
     }
 
-    /// What the world itself counted.
+    /// Returns the world's own counters.
     #[must_use]
     pub const fn counters(&self) -> &WorldCounters {
         &self.counters
     }
 
-    /// A node.
+    /// Returns a node.
     #[must_use]
     pub fn node(&self, id: NodeId) -> &N {
         &self.nodes[id.0 as usize].node
     }
 
-    /// A node, to be changed where that makes it want nothing new; else use [`Self::with_node`].
+    /// Returns a node for changes that do not make it produce new output; otherwise use
+    /// [`Self::with_node`].
     pub fn node_mut(&mut self, id: NodeId) -> &mut N {
         &mut self.nodes[id.0 as usize].node
     }
 
-    /// Changes a node and takes out what it wants then.
+    /// Changes a node and processes its resulting output.
     pub fn with_node<T>(&mut self, id: NodeId, change: impl FnOnce(&mut N, Duration) -> T) -> T {
         let now = self.now();
         let result = change(&mut self.nodes[id.0 as usize].node, now);
@@ -275,13 +277,13 @@ impl<N: Node<B>, B: Payload> World<N, B> {
         result
     }
 
-    /// One direction of a link.
+    /// Returns one direction of a link.
     #[must_use]
     pub fn link(&self, id: LinkId, direction: Direction) -> &Link<Packet<B>> {
         &self.links[Self::slot(id, direction)].link
     }
 
-    /// What became of the packets of one direction of a link.
+    /// Returns the counters of one direction of a link.
     #[must_use]
     pub fn link_counters(&self, id: LinkId, direction: Direction) -> &LinkCounters {
         self.link(id, direction).counters()

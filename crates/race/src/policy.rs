@@ -374,9 +374,9 @@ pub enum PolicyError {
 impl fmt::Display for PolicyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoTransport => f.write_str("the policy allows no transport: name at least one"),
+            Self::NoTransport => f.write_str("the policy allows no transport: list at least one"),
             Self::TransportTwice(transport) => {
-                write!(f, "{transport} stands twice in the order of transports: name it once")
+                write!(f, "{transport} is listed twice in the order of transports: list it once")
             }
             Self::TooShort { field, value, least } => {
                 write!(f, "{field} is {value:?}, but must be at least {least:?}")

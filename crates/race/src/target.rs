@@ -152,19 +152,19 @@ pub enum TargetError {
 impl fmt::Display for TargetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Empty => f.write_str("the host is empty: name a host such as example.com"),
+            Self::Empty => f.write_str("the host is empty: give a host such as example.com"),
             Self::Name(text) => write!(
                 f,
-                "{text:?} is no host name: check its characters, and that no label is longer than 63 octets"
+                "{text:?} is not a host name: check its characters, and that no label is longer than 63 octets"
             ),
             Self::Address(text) => write!(
                 f,
-                "{text:?} looks like an IP address but is none: write 192.0.2.1 or [2001:db8::1]"
+                "{text:?} looks like an IP address but is not one: write 192.0.2.1 or [2001:db8::1]"
             ),
-            Self::Brackets(text) => write!(f, "{text:?} opens a bracket that it does not close"),
+            Self::Brackets(text) => write!(f, "{text:?} has an unclosed bracket"),
             Self::Scope(zone) => write!(
                 f,
-                "%{zone} is no scope here: give the number or name of an interface, and only with a link-local address (fe80::…)"
+                "%{zone} is not a valid scope here: give the number or name of an interface, and only with a link-local address (fe80::…)"
             ),
         }
     }

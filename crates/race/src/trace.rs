@@ -51,7 +51,7 @@ impl fmt::Display for UnknownVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "the trace has version {}, and only version {SCHEMA_VERSION} is known: replay it with the eyas that recorded it",
+            "the trace has version {}, and only version {SCHEMA_VERSION} is supported: replay it with the eyas that recorded it",
             self.0
         )
     }

@@ -44,11 +44,11 @@ impl Admission {
         let client = subscriber(client);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.total >= self.connections {
-            return Err(format!("the proxy has {} connections, which is all", open.total));
+            return Err(format!("the proxy has {} connections, which is the limit", open.total));
         }
         let of_client = open.by_client.get(&client).copied().unwrap_or_default();
         if of_client >= self.per_client && !client.is_loopback() {
-            return Err(format!("you have {of_client} connections, which is all"));
+            return Err(format!("you have {of_client} connections, which is the limit"));
         }
         open.by_client.insert(client, of_client + 1);
         open.total += 1;

@@ -110,12 +110,14 @@ impl<'a> DestinationRace<'a> {
         match Refusal::from(error) {
             Refusal::NoAddress(_) if self.race.is_sifted() => {
                 // Which rule it was depends on the address; that it was one does not.
-                let text = format!("{} leads only to where clients may not go", self.destination);
+                let text =
+                    format!("{} has only addresses that clients may not use", self.destination);
                 Refusal::NotAllowed(text)
             }
             Refusal::TimedOut(_) if error.attempts().is_empty() => {
                 let after = self.shared.limits.connect_time;
-                let text = format!("DNS gave no address of {} in {after:?}", self.destination.host);
+                let text =
+                    format!("DNS returned no address of {} in {after:?}", self.destination.host);
                 Refusal::TimedOut(text)
             }
             other => other,

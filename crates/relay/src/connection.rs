@@ -78,9 +78,9 @@ async fn secured(shared: &Shared, tcp: TcpStream) -> Result<Client, Ending> {
         Ok(Err(error)) => {
             Err(Ending::Refused(Refusal::Malformed(format!("it does not speak TLS: {error}"))))
         }
-        Err(_) => {
-            Err(Ending::Refused(Refusal::TimedOut("its TLS did not begin in time".to_owned())))
-        }
+        Err(_) => Err(Ending::Refused(Refusal::TimedOut(
+            "its TLS handshake did not start in time".to_owned(),
+        ))),
     }
 }
 
@@ -153,7 +153,7 @@ impl Life {
                 return ending;
             }
             Err(_) => {
-                let why = "it has not said in time where it wants to go".to_owned();
+                let why = "it did not name a destination in time".to_owned();
                 return Ending::Refused(Refusal::TimedOut(why));
             }
         };
@@ -242,8 +242,8 @@ impl Life {
     ) -> Result<Ending, Ending> {
         if shared.via.is_some() || !tcp.is_plain() {
             let why = match tcp.is_plain() {
-                true => "the other proxy (--via) carries no UDP",
-                false => "datagrams would go in the clear beside TLS",
+                true => "the other proxy (--via) does not carry UDP",
+                false => "datagrams would not be encrypted",
             };
             let why = Refusal::Unsupported(why.to_owned());
             return Err(refuse(tcp, handshake.refused(&why), why).await);
@@ -255,13 +255,15 @@ impl Life {
             }),
             Err(_) => {
                 let most = shared.limits.associations;
-                Err(std::io::Error::other(format!("there are {most} associations, which is all")))
+                Err(std::io::Error::other(format!(
+                    "there are {most} associations, which is the limit"
+                )))
             }
         };
         let (address, sockets, _permit) = match opened {
             Ok(opened) => opened,
             Err(error) => {
-                let why = Refusal::Failed(format!("cannot take datagrams: {error}"));
+                let why = Refusal::Failed(format!("cannot accept datagrams: {error}"));
                 return Err(refuse(tcp, handshake.refused(&why), why).await);
             }
         };

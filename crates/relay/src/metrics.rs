@@ -16,11 +16,11 @@ pub(crate) fn render(stats: &Stats) -> String {
     page.row(stats.accepted);
     page.counter("eyas_proxy_connections_refused_total", "Clients closed at once by a limit.");
     page.row(stats.turned_away);
-    page.counter("eyas_proxy_clients_total", "Clients that have gone, by what they spoke.");
+    page.counter("eyas_proxy_clients_total", "Clients that have disconnected, by protocol.");
     page.rows("protocol", Protocol::ALL.map(Protocol::name).into_iter().zip(stats.protocols));
     page.counter("eyas_proxy_ended_total", "Clients that have gone, by how they ended.");
     page.rows("end", Ending::NAMES.into_iter().zip(stats.endings));
-    page.counter("eyas_proxy_refused_total", "Clients that got no connection, by the reason.");
+    page.counter("eyas_proxy_refused_total", "Clients that got no connection, by reason.");
     page.rows("reason", Refusal::NAMES.into_iter().zip(stats.refusals));
     page.counter("eyas_proxy_races_won_total", "Races won, by what decided them.");
     let won = [("transport", stats.won_by_transport), ("first-byte", stats.won_by_first_byte)];
@@ -32,7 +32,7 @@ pub(crate) fn render(stats: &Stats) -> String {
     page.counter("eyas_proxy_datagrams_total", "Datagrams passed on for clients that have gone.");
     let passed = [("sent", stats.datagrams_sent), ("received", stats.datagrams_received)];
     page.rows("direction", passed);
-    page.counter("eyas_proxy_datagrams_dropped_total", "Datagrams that were not, by the reason.");
+    page.counter("eyas_proxy_datagrams_dropped_total", "Datagrams that were dropped, by reason.");
     page.rows("reason", Dropped::NAMES.into_iter().zip(stats.datagrams_dropped));
     page.into_text()
 }

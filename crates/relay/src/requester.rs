@@ -33,7 +33,7 @@ impl<'a, C: Duplex> Requester<'a, C> {
     fn taken(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let taken = self.body.take(bytes);
         match self.body.is_broken() {
-            true => Err(io::Error::new(io::ErrorKind::InvalidData, "its body makes no sense")),
+            true => Err(io::Error::new(io::ErrorKind::InvalidData, "its body is invalid")),
             false => Ok(taken),
         }
     }

@@ -83,8 +83,7 @@ pub struct ProxyBuilder {
 pub enum ProxyError {
     /// Everybody could use it.
     #[error(
-        "{0} can be reached from elsewhere, and without users anybody there could use the proxy: \
-         name them, or listen on 127.0.0.1"
+        "{0} can be reached from other machines, and without users anyone could use the proxy: list users, or listen on 127.0.0.1"
     )]
     Open(SocketAddr),
     /// Nothing can be proved with this certificate.

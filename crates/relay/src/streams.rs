@@ -166,11 +166,11 @@ impl Stream<'_> {
         let users = self.shared.users.as_deref();
         self.life.user = http_user(users, only.map(HeaderValue::as_bytes))?;
         if request.method() != Method::CONNECT {
-            let why = "over HTTP/2, HTTP/3 and SCTP this proxy is asked by CONNECT alone";
+            let why = "over HTTP/2, HTTP/3 and SCTP this proxy supports only CONNECT";
             return Err(Refusal::Unsupported(why.to_owned()));
         }
         if let Some(ConnectProtocol(name)) = request.extensions().get() {
-            return Err(Refusal::Unsupported(format!("CONNECT for {name} is not known here")));
+            return Err(Refusal::Unsupported(format!("CONNECT for {name} is not supported")));
         }
         http_destination(request.uri().authority().map_or("", http::uri::Authority::as_str))
     }

@@ -21,7 +21,7 @@ pub enum UsersError {
     #[error("line {0}: a name and a password have 255 bytes at most")]
     TooLong(usize),
     /// There is nobody in it.
-    #[error("it names no users: write NAME:PASSWORD, one a line")]
+    #[error("it contains no users: write NAME:PASSWORD, one per line")]
     Nobody,
     /// There are too many.
     #[error("it has more than {MAX_USERS} lines")]

@@ -31,7 +31,7 @@ pub struct Counters {
     pub forged_authentications: u64,
     /// Chunks that require authentication but arrived without (RFC 4895 §6.3).
     pub unauthenticated_chunks: u64,
-    /// DATA chunks received again.
+    /// DATA duplicate chunks.
     pub duplicate_data: u64,
     /// DATA chunks dropped because they exceeded the window.
     pub data_over_window: u64,

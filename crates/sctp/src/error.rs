@@ -47,7 +47,7 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoAssociation => f.write_str("the association has ended or never was"),
+            Self::NoAssociation => f.write_str("the association has ended or never existed"),
             Self::WrongState => f.write_str("the association is not in a state that allows this"),
             Self::NoSuchStream => f.write_str("the association has fewer streams than that"),
             Self::EmptyMessage => f.write_str("SCTP cannot carry an empty message"),
@@ -59,14 +59,14 @@ impl fmt::Display for Error {
             }
             Self::Full => f.write_str("the send buffer is full; wait until it is writable"),
             Self::NoSuchPath => f.write_str("the association has no such path"),
-            Self::BadAddress => f.write_str("the address is no unicast address"),
-            Self::NotSupported => f.write_str("the peer did not agree to this extension"),
+            Self::BadAddress => f.write_str("the address is not unicast"),
+            Self::NotSupported => f.write_str("this extension was not negotiated with the peer"),
             Self::NoSuchKey => f.write_str("there is no shared key with this identifier"),
-            Self::Busy => f.write_str("a request of this kind is still under way"),
+            Self::Busy => f.write_str("a request of this kind is still pending"),
             Self::TooManyAssociations => f.write_str("the endpoint has too many associations"),
-            Self::NoPort => f.write_str("both SCTP ports have to be named here"),
+            Self::NoPort => f.write_str("both SCTP ports must be given here"),
             Self::BadInit => {
-                f.write_str("the peer's INIT is of no use; connect with a handshake instead")
+                f.write_str("the peer's INIT is unusable; connect with a handshake instead")
             }
         }
     }

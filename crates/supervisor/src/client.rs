@@ -46,7 +46,7 @@ pub enum AskError {
 impl fmt::Display for AskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreached(error) => write!(f, "nobody is reached there: {error}"),
+            Self::Unreached(error) => write!(f, "nothing is reached there: {error}"),
             Self::Silent(error) => write!(f, "no answer: {error}"),
             Self::OtherVersion => f.write_str("another version of eyas serves there"),
         }

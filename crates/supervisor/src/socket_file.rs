@@ -84,7 +84,7 @@ fn make_room(path: &Path) -> io::Result<()> {
         found => found?,
     };
     if !found.file_type().is_socket() {
-        let said = "there is a file that is no socket";
+        let said = "there is a file that is not a socket";
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, said));
     }
     is_ours(&found, "the socket that is there")?;

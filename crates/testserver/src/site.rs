@@ -62,7 +62,7 @@ pub struct Site {
 #[non_exhaustive]
 pub enum SiteError {
     /// The system does not let it be read.
-    #[error("cannot serve {}: {cause}; name a directory that exists", path.display())]
+    #[error("cannot serve {}: {cause}; give a directory that exists", path.display())]
     Directory {
         /// Which.
         path: PathBuf,
@@ -70,7 +70,7 @@ pub enum SiteError {
         cause: io::Error,
     },
     /// It is no directory.
-    #[error("{} is a file, and a directory is served; name the one that it is in", path.display())]
+    #[error("{} is a file, but a directory is needed; give the one that it is in", path.display())]
     NotADirectory {
         /// Which.
         path: PathBuf,

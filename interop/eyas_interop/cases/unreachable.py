@@ -10,10 +10,10 @@ from .case import about
 # What the server's host says of packets to the address that refuses: the words of nft for ICMPv6 and for
 # ICMP, the cause that eyas is to tell, and words of its detail.
 SAID = (
-    ("no-route", "net-unreachable", "unreachable", "no route leads there"),
+    ("no-route", "net-unreachable", "unreachable", "there is no route to it"),
     ("admin-prohibited", "admin-prohibited", "unreachable", "a filter or a policy forbids it"),
     ("addr-unreachable", "host-unreachable", "unreachable", "no host answers to this address"),
-    ("port-unreachable", "port-unreachable", "refused", "nobody listens at this port"),
+    ("port-unreachable", "port-unreachable", "refused", "nothing is listening on this port"),
 )
 # Sooner than any transport sends its first packet again, in ms. A machine that is busy may need a
 # second try to show it.

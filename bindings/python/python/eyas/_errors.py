@@ -40,7 +40,7 @@ class ConnectError(Error, ConnectionError):
 
 
 class ResolveError(ConnectError):
-    """DNS gave no address."""
+    """DNS returned no address."""
 
 
 class TLSError(ConnectError):
@@ -60,7 +60,7 @@ class TimeoutException(Error, TimeoutError):
 
 
 class ConnectTimeout(TimeoutException, ConnectError):
-    """There was no connection in the time allowed."""
+    """There was no connection within the time allowed."""
 
 
 class ReadTimeout(TimeoutException):

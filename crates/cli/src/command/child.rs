@@ -27,11 +27,11 @@ pub(super) fn not_run(program: &OsStr, cause: &io::Error) -> Failure {
     match cause.kind() {
         // The kernel says the same of a script whose first line names a program that is not there.
         io::ErrorKind::NotFound if is_path && Path::new(program).exists() => {
-            said(Kind::NotExecutable, "the interpreter that it names is not there")
+            said(Kind::NotExecutable, "its interpreter does not exist")
                 .hint("its first line, or its ELF header, names a program that is not installed")
         }
         io::ErrorKind::NotFound if is_path => said(Kind::NotFound, "there is no such file")
-            .hint("the path is taken from where eyas was started"),
+            .hint("relative paths start at the directory where eyas was started"),
         io::ErrorKind::NotFound => said(Kind::NotFound, "command not found in PATH")
             .hint("the command comes after --, each argument a word; a line for the shell: -- sh -c 'LINE'"),
         io::ErrorKind::PermissionDenied => said(Kind::NotExecutable, "it is not executable")

@@ -49,7 +49,7 @@ fn named<'a>(root: &'a clap::Command, words: &[String]) -> Result<&'a clap::Comm
             let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
             let text = format!("{} has no command {word:?}", name(command).replace('-', " "));
             Failure::new(Kind::Usage, text).hint(match names.is_empty() {
-                true => "its own page is all there is".to_owned(),
+                true => "it has only its own page".to_owned(),
                 false => format!("it has {}; --out DIR writes all pages", names.join(", ")),
             })
         })

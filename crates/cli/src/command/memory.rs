@@ -21,7 +21,7 @@ use crate::terminal::{Line, Look, Paint, table, time};
 pub(crate) fn run(flags: &MemoryFlags, common: &CommonFlags) -> Result<(), Failure> {
     let Some(path) = setting::memory_path(flags.memory.as_ref())? else {
         return Err(Failure::new(Kind::Usage, "--memory none has nothing to show")
-            .hint("name a file, or leave it out"));
+            .hint("give a file, or omit it"));
     };
     let action = flags.action.clone().unwrap_or(MemoryAction::List { host: None });
     if matches!(action, MemoryAction::Path) {
@@ -35,7 +35,7 @@ pub(crate) fn run(flags: &MemoryFlags, common: &CommonFlags) -> Result<(), Failu
         let why = store.warnings().into_iter().next();
         let why = why.unwrap_or_else(|| format!("{} cannot be used", path.display()));
         return Err(Failure::new(Kind::Memory, why).hint(
-            "name the memory file with --memory FILE; eyas memory path says where it usually is",
+            "choose the memory file with --memory FILE; eyas memory path prints the usual one",
         ));
     }
     match action {
@@ -143,7 +143,7 @@ fn by_network(rows: &[MemoryRowJson], look: Look) -> Vec<Line> {
     }
     let mut lines = Vec::new();
     for network in &networks {
-        let name = network.network_name.as_deref().unwrap_or("a network without a name");
+        let name = network.network_name.as_deref().unwrap_or("an unnamed network");
         let shares_name = |other: &&&MemoryRowJson| other.network_name == network.network_name;
         // Two homes may look alike from inside.
         let mark = match networks.iter().filter(shares_name).count() {
@@ -218,7 +218,7 @@ fn row(shape: &MemoryRowJson) -> Vec<(Paint, String)> {
     }
     if shape.sent_again > 0 {
         let (again, all) = (shape.sent_again, shape.handshakes);
-        verdict.push_str(&format!(", {again} of the last {all} handshakes sent packets again"));
+        verdict.push_str(&format!(", {again} of the last {all} handshakes retransmitted"));
     }
     if let Some(offered) = offered(shape) {
         verdict.push_str(&format!(" ({offered})"));

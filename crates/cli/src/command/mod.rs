@@ -45,21 +45,23 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         #[cfg(target_os = "linux")]
         Command::Netem(flags) => return netem::run(flags, &common),
         #[cfg(not(target_os = "linux"))]
-        Command::Netem(_) => Err(Failure::new(Kind::Emulator, "network namespaces are Linux's")),
+        Command::Netem(_) => Err(Failure::new(Kind::Emulator, "network namespaces require Linux")),
         #[cfg(unix)]
         Command::Proxy(flags) => return proxy::run(&flags, &common),
         #[cfg(not(unix))]
-        Command::Proxy(_) => Err(Failure::new(Kind::Listen, "there is no proxy on this system")),
+        Command::Proxy(_) => {
+            Err(Failure::new(Kind::Listen, "the proxy is not available on this system"))
+        }
         #[cfg(target_os = "linux")]
         Command::Sctp(flags) => return on_one_thread(sctp::run(&flags, &common)),
         #[cfg(not(target_os = "linux"))]
-        Command::Sctp(_) => {
-            Err(Failure::new(Kind::Listen, "programs are preloaded on Linux alone"))
-        }
+        Command::Sctp(_) => Err(Failure::new(Kind::Listen, "preloading requires Linux")),
         #[cfg(unix)]
         Command::Tunnel(flags) => on_runtime(tunnel::run(&flags, &common)),
         #[cfg(not(unix))]
-        Command::Tunnel(_) => Err(Failure::new(Kind::Listen, "there is no tunnel on this system")),
+        Command::Tunnel(_) => {
+            Err(Failure::new(Kind::Listen, "tunnels are not available on this system"))
+        }
         Command::Completions { shell } => generate::completions(shell),
         Command::Man(flags) => generate::man(&flags),
         Command::Memory(flags) => memory::run(&flags, &common),
@@ -116,5 +118,5 @@ async fn until_interrupted<T>(
 
 fn listen() -> Result<Interruption, Failure> {
     Interruption::listen()
-        .map_err(|cause| Failure::new(Kind::Interrupted, format!("no Ctrl-C here: {cause}")))
+        .map_err(|cause| Failure::new(Kind::Interrupted, format!("cannot handle Ctrl-C: {cause}")))
 }

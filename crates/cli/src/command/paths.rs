@@ -86,7 +86,7 @@ fn became(change: PathChange) -> &'static str {
         PathChange::Inactive => "broken",
         PathChange::Added => "new",
         PathChange::Removed => "gone",
-        PathChange::MadePrimary => "the primary one now",
+        PathChange::MadePrimary => "now the primary one",
         PathChange::Rebound => "behind another port",
         _ => "changed",
     }

@@ -27,7 +27,7 @@ pub(crate) async fn run(flags: &PlanFlags, common: &CommonFlags) -> Result<(), F
     // What was left out has said why; a name without addresses has nothing to say it of.
     let is_unknown = plan.entries.is_empty() && plan.dropped.is_empty();
     let failure = is_unknown.then(|| {
-        Failure::new(Kind::Dns, format!("DNS gives no address to reach {name}"))
+        Failure::new(Kind::Dns, format!("DNS returned no address for {name}"))
             .hint("is the name right? --dns-server ADDR asks another server")
     });
     if common.json {

@@ -34,7 +34,7 @@ pub(crate) fn run(flags: &ReplayFlags, common: &CommonFlags) -> Result<(), Failu
         lines.extend(explanation(&race_report.report.plan, look));
     }
     let steps = race_report.trace.steps.len();
-    let said = format!("{steps} steps, each as it was recorded.");
+    let said = format!("{steps} steps, all as recorded.");
     lines.extend([Line::new(), Line::new().with(Paint::Good, said)]);
     output::page(&lines, look)
 }

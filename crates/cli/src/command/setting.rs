@@ -121,7 +121,7 @@ fn applies(rule: &ConnectTo, target: &Target) -> bool {
 async fn addresses(host: &str, port: u16) -> Result<Vec<IpAddr>, Failure> {
     let found = tokio::net::lookup_host((host, port)).await.map_err(|cause| {
         Failure::new(Kind::Dns, format!("cannot resolve {host}: {cause}"))
-            .hint("--connect-to takes an address as well")
+            .hint("--connect-to also accepts an address")
     })?;
     Ok(found.map(|address| address.ip()).collect())
 }
@@ -255,7 +255,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 fn unusable(path: &Path, cause: &eyas::Error) -> Failure {
     let cause = what_is_wrong(cause);
     Failure::new(Kind::Identity, format!("cannot use {}: {cause}", path.display()))
-        .hint("PEM is wanted: a text with -----BEGIN in it")
+        .hint("the file must be PEM: text with -----BEGIN in it")
 }
 
 /// Describes what is wrong with a certificate or a key, for a sentence that already says that it
@@ -307,7 +307,7 @@ pub(crate) fn memory_path(choice: Option<&MemoryChoice>) -> Result<Option<PathBu
         None => {
             usual_memory(variable("XDG_STATE_HOME"), variable("HOME")).map(Some).ok_or_else(|| {
                 Failure::new(Kind::Memory, "neither XDG_STATE_HOME nor HOME is set")
-                    .hint("name the memory file with --memory FILE, or use --memory none")
+                    .hint("choose the memory file with --memory FILE, or use --memory none")
             })
         }
     }

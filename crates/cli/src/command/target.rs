@@ -80,7 +80,7 @@ pub(crate) fn to_tunnel(text: &str) -> Result<Target, Failure> {
         None => vec![Transport::SctpUdp, Transport::Quic, Transport::Tcp],
         Some(Some(transports)) => transports,
         Some(None) => {
-            let text = format!("{:?} names no transports", shown(text));
+            let text = format!("{:?} does not name transports", shown(text));
             return Err(
                 Failure::new(Kind::Url, text).hint("write HOST:PORT, or sctp+tcp://HOST:PORT")
             );
@@ -103,7 +103,7 @@ fn of_transports(
     let host = Host::parse(host).map_err(|cause| malformed(text, &cause))?;
     let Some(port) = port else {
         return Err(Failure::new(Kind::Url, format!("there is no port in {:?}", shown(text)))
-            .hint("name one, as in sctp+tcp://example.org:5000"));
+            .hint("add one, as in sctp+tcp://example.org:5000"));
     };
     let security = if service.plain { Security::None } else { Security::Tls };
     let mut target = Target::plain(host, port, transports, security);
@@ -129,7 +129,7 @@ pub(crate) fn of_url(url: &Url, versions: VersionFlags) -> Result<Target, Failur
 pub(crate) fn url(text: &str) -> Result<Url, Failure> {
     let whole = if text.contains("://") { text.to_owned() } else { format!("https://{text}") };
     let url = Url::parse(&whole).map_err(|cause| {
-        Failure::new(Kind::Url, format!("{:?} is no URL: {cause}", shown(text)))
+        Failure::new(Kind::Url, format!("{:?} is not a URL: {cause}", shown(text)))
             .hint("write it as https://example.org/path")
     })?;
     match (url.scheme(), url.host_str()) {
@@ -142,9 +142,9 @@ pub(crate) fn url(text: &str) -> Result<Url, Failure> {
         }
         (scheme, _) if Transport::from_scheme(scheme).is_some() => Err(Failure::new(
             Kind::Url,
-            format!("{scheme}:// names transports, and no URL of HTTP"),
+            format!("{scheme}:// names transports and is not an HTTP URL"),
         )
-        .hint("'eyas race' and 'eyas pipe' take it; a URL is https:// or http://")),
+        .hint("'eyas race' and 'eyas pipe' accept it; a URL begins with https:// or http://")),
         (scheme, _) => {
             Err(Failure::new(Kind::Url, format!("{scheme}:// is not supported")).hint(SCHEMES))
         }
@@ -154,12 +154,12 @@ pub(crate) fn url(text: &str) -> Result<Url, Failure> {
 fn malformed(text: &str, cause: &TargetError) -> Failure {
     let shown = shown(text);
     let message = match shown == text {
-        true => format!("{text:?} names no host: {cause}"),
+        true => format!("{text:?} is not a host: {cause}"),
         // The cause would quote the password.
-        false => format!("{shown:?} names no host: a user and a password are no part of one"),
+        false => format!("{shown:?} is not a host: it must not contain a user or a password"),
     };
     Failure::new(Kind::Url, message)
-        .hint("name a URL, host:port or a host, such as example.org or [2001:db8::1]:443")
+        .hint("give a URL, host:port or a host, such as example.org or [2001:db8::1]:443")
 }
 
 /// Divides `host:port`; an IPv6 address needs brackets only where a port follows.
@@ -173,7 +173,7 @@ fn host_and_port(text: &str) -> Result<(&str, Option<u16>), Failure> {
         _ => {
             let shown = shown(text);
             let message = match shown == text {
-                true => format!("{port:?} in {text:?} is no port"),
+                true => format!("{port:?} in {text:?} is not a port"),
                 false => format!("there is no port in {shown:?}"),
             };
             Err(Failure::new(Kind::Url, message).hint("ports go from 1 to 65535"))
@@ -184,10 +184,8 @@ fn host_and_port(text: &str) -> Result<(&str, Option<u16>), Failure> {
 /// Leaves only the versions of HTTP that were asked for.
 fn restricted(mut target: Target, versions: VersionFlags) -> Result<Target, Failure> {
     if versions.http3_only && target.security == Security::None {
-        let text = format!("HTTP/3 is always under TLS, and {target} is to be reached without");
-        return Err(
-            Failure::new(Kind::Usage, text).hint("ask for https://, or leave out --http3-only")
-        );
+        let text = format!("HTTP/3 requires TLS, but {target} was requested without");
+        return Err(Failure::new(Kind::Usage, text).hint("use https://, or omit --http3-only"));
     }
     if let Service::Http { stream_alpn, quic_alpn } = &mut target.service {
         if versions.http1_1 {

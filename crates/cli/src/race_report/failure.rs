@@ -148,7 +148,7 @@ fn hint(kind: Kind, target: &Target, is_all_told: bool) -> String {
         Kind::Tls => "does the server speak TLS at that port? http:// goes without".to_owned(),
         Kind::Timeout => "--connect-timeout gives it more time".to_owned(),
         _ if is_all_told => "is the port right, and does the server run?".to_owned(),
-        _ => format!("eyas race --all {} shows what each candidate meets", typed(target)),
+        _ => format!("eyas race --all {} shows why each candidate fails", typed(target)),
     }
 }
 
@@ -177,7 +177,7 @@ pub(crate) const fn about_certificate(fault: CertificateFault) -> &'static str {
             "the server needs a new one, or this machine's clock is wrong; -k accepts any"
         }
         CertificateFault::NotYetValid => "is this machine's clock right? -k accepts any",
-        CertificateFault::WrongName => "ask for a name that it is for; -k accepts any",
+        CertificateFault::WrongName => "use a name that it is for; -k accepts any",
         CertificateFault::UnknownIssuer => {
             "--cacert FILE trusts the certificates in FILE, such as its issuer's; -k accepts any"
         }

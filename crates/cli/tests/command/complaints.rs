@@ -47,7 +47,7 @@ fn values_are_told_in_words_of_users() {
         ("get --doh-url dns https://a/", "expected a URL such as https://"),
         ("get --second-tries 9 https://a/", "9 is not in 0..=8"),
         ("get -x socks4://a:1 https://a/", "socks4:// proxies are not supported"),
-        ("get --http3-only http://a/", "HTTP/3 is always under TLS"),
+        ("get --http3-only http://a/", "HTTP/3 requires TLS"),
         ("serve --names a,,b", "expected a host or an address"),
     ] {
         let told = said(line, 2);
@@ -82,7 +82,7 @@ fn http_in_the_clear_at_a_port_of_tls() {
     let peer = Peer::start(Personality::Healthy);
     let line = format!("get {}", peer.url("/").replace("https://", "http://"));
     let told = peer.eyas(&line).run().exits(56).err;
-    assert!(told.contains("that is https://"), "{told}");
+    assert!(told.contains("use https://"), "{told}");
 }
 
 #[test]
@@ -90,10 +90,7 @@ fn nothing_to_plan_and_nothing_remembered_have_a_reason() {
     let dns = DnsStub::start(&[("other.test", Ipv4Addr::LOCALHOST)]);
     let line = format!("plan nobody.test --dns-server {}", dns.address);
     let told = Eyas::new(&line).run().exits(6).err;
-    assert!(
-        told.contains("DNS gives no address to reach") && told.contains("nobody.test"),
-        "{told}"
-    );
+    assert!(told.contains("DNS returned no address for") && told.contains("nobody.test"), "{told}");
     let state = tempfile::tempdir().expect("a directory");
     let page = Eyas::new("memory forget a.test").state(state.path()).run().exits(0).out;
     assert_eq!(page, "Nothing was remembered.\n");

@@ -9,7 +9,7 @@ fn it_shows_every_scene_and_ends_by_itself() {
     let shown = Eyas::new("demo").run().exits(0);
     for heading in [
         "All is well",
-        "The network swallows UDP",
+        "The network drops UDP",
         "TCP is slow",
         "QUIC is slow",
         "HTTP/3 only",

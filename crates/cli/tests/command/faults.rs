@@ -129,7 +129,7 @@ const BAD_CERTIFICATES: [(Personality, &str, &str); 3] = [
     (
         Personality::WrongName(Side::Both),
         "the certificate is for somebody-else.test, not for peer.test (",
-        "ask for a name that it is for",
+        "use a name that it is for",
     ),
 ];
 

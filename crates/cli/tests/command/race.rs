@@ -74,7 +74,7 @@ fn a_recorded_race_replays_as_it_ran() {
     assert_eq!(replayed["identical"], true);
     assert_eq!(replayed["winner"], raced["winner"]);
     assert_eq!(replayed["attempts"], raced["attempts"]);
-    assert!(replay().arg("--explain").run().exits(0).out.contains("each as it was recorded"));
+    assert!(replay().arg("--explain").run().exits(0).out.contains("all as recorded"));
 
     let path = peer.directory().join("race.jsonl");
     let text = std::fs::read_to_string(&path).expect("it is there");

@@ -101,6 +101,6 @@ fn who_asks_the_wrong_server_is_told_what_is_wrong() {
     let line = format!("race sctp-udp://{host}:{wrong} -k --sctp-udp-port {port}");
     let refused = Eyas::new(&line).run();
     let said = [refused.out, refused.err].concat();
-    assert!(said.contains("nobody listens at this SCTP port"), "{said}");
+    assert!(said.contains("nothing is listening on this SCTP port"), "{said}");
     assert!(!said.contains("causes"), "{said}");
 }

@@ -58,7 +58,7 @@ fn programs_join_who_serves_at_a_path() {
     assert_eq!(object["library"], library.to_str().expect("text"));
     assert!(!path.exists() && !library.exists());
     let late = join("true").run().exits(7);
-    assert!(late.err.contains("nobody is reached there"), "{}", late.err);
+    assert!(late.err.contains("nothing is reached there"), "{}", late.err);
 }
 
 #[test]

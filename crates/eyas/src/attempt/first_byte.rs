@@ -50,7 +50,7 @@ pub(super) fn spoke(
 ) -> Result<Bytes, Failure> {
     match read {
         Ok(0) => {
-            let detail = "the peer closed the connection before it said anything";
+            let detail = "the peer closed the connection without sending anything";
             Err(failure(Cause::Reset, reached, detail))
         }
         // The room that was made for it is not kept with it.

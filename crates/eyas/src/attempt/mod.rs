@@ -91,7 +91,7 @@ impl Reporter {
 pub(crate) fn server_name(host: &Host) -> Result<ServerName<'static>, String> {
     match host {
         Host::Name(name) => ServerName::try_from(name.clone())
-            .map_err(|_| format!("`{name}` is no name that a certificate can be checked against")),
+            .map_err(|_| format!("`{name}` is not a name that a certificate can be verified for")),
         Host::Literal(ip, _) => Ok(ServerName::IpAddress((*ip).into())),
     }
 }
@@ -142,7 +142,7 @@ impl Attempt {
             (transport, security) => Err(failure(
                 Cause::Unsupported,
                 Level::Started,
-                format!("this build cannot speak {transport} with security {security}"),
+                format!("this build does not support {transport} with security {security}"),
             )),
         }
     }

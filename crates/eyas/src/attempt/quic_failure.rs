@@ -24,7 +24,7 @@ pub(super) fn of_start(error: &ConnectError) -> Failure {
 pub(crate) fn of_connection(error: &ConnectionError, reached: Level) -> Failure {
     let (cause, detail) = match error {
         ConnectionError::VersionMismatch => {
-            (Cause::Protocol, "the peer speaks no version of QUIC that we speak".to_owned())
+            (Cause::Protocol, "the peer supports no common version of QUIC".to_owned())
         }
         ConnectionError::TransportError(error) => {
             let code = u64::from(error.code);

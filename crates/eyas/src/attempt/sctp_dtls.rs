@@ -48,10 +48,10 @@ fn of_unprotected(error: &Unprotected) -> Failure {
     match error {
         Unprotected::Socket(error) => of_io(error, Level::Started),
         Unprotected::Session(Ending::Silent) => {
-            failure(Cause::Silent, Level::Started, "nobody answers the DTLS handshake")
+            failure(Cause::Silent, Level::Started, "the DTLS handshake was not answered")
         }
         Unprotected::Session(Ending::Refused) => {
-            failure(Cause::Refused, Level::Started, "nobody listens at the UDP port of SCTP")
+            failure(Cause::Refused, Level::Started, "nothing is listening on the UDP port of SCTP")
         }
         Unprotected::Session(Ending::Closed) => {
             failure(Cause::Reset, Level::Answered, "the peer ended the DTLS handshake")

@@ -23,7 +23,7 @@ fn what_the_kernel_says() {
     assert_eq!(cause(libc::EPERM, Level::Started), Cause::Unsupported);
     assert_eq!(cause(libc::EPROTONOSUPPORT, Level::Started), Cause::Unsupported);
     let refused = of_io(&io::Error::from_raw_os_error(libc::ECONNREFUSED), Level::Started);
-    assert_eq!(refused.to_string(), "refused: nobody listens at this port");
+    assert_eq!(refused.to_string(), "refused: nothing is listening on this port");
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn what_icmp_says() {
     ] {
         assert_eq!(of(cause).cause, Cause::Unreachable);
     }
-    assert_eq!(of(IcmpCause::NoRoute).detail, "no route leads there (ICMP from 198.51.100.1)");
+    assert_eq!(of(IcmpCause::NoRoute).detail, "there is no route to it (ICMP from 198.51.100.1)");
 }
 
 #[test]

@@ -53,7 +53,10 @@ fn a_report_has_its_cause_its_sender_and_its_subject() {
         let wanted =
             Report { remote: nobody, cause: IcmpCause::PortUnreachable, by: Some(ip), quoted };
         assert_eq!(report, wanted);
-        assert_eq!(report.to_string(), format!("nobody listens at this port (ICMP from {ip})"));
+        assert_eq!(
+            report.to_string(),
+            format!("nothing is listening on this port (ICMP from {ip})")
+        );
         stop_reports(&socket, Family::of(ip)).unwrap();
         assert_eq!(read(&socket).unwrap_err().kind(), io::ErrorKind::WouldBlock);
     }

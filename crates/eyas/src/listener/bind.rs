@@ -25,8 +25,7 @@ fn wanted(parameters: &ListenParameters) -> Result<Wanted, Error> {
             return Err(Error::Parameters(why.into()));
         }
         if transport.has_own_security() && parameters.security.is_none() {
-            let why =
-                format!("{transport} cannot do without security: give the listener an identity");
+            let why = format!("{transport} requires security: give the listener an identity");
             return Err(Error::Parameters(why));
         }
     }
@@ -39,7 +38,7 @@ fn wanted(parameters: &ListenParameters) -> Result<Wanted, Error> {
     };
     wanted.udp = wants(Transport::Quic);
     if parameters.transports.is_empty() {
-        return Err(Error::Parameters("no transport is asked for".into()));
+        return Err(Error::Parameters("no transport was requested".into()));
     }
     Ok(wanted)
 }

@@ -25,7 +25,7 @@ pub(super) fn endpoint(
     let mut tls = parameters.tls_of(identity)?;
     tls.alpn_protocols = parameters.quic_alpn();
     let tls = QuicServerConfig::try_from(tls)
-        .map_err(|error| Error::Identity(format!("not fit for QUIC: {error}")))?;
+        .map_err(|error| Error::Identity(format!("not usable for QUIC: {error}")))?;
     let mut config = quinn::ServerConfig::with_crypto(Arc::new(tls));
     if let Some(transport) = &parameters.quic_transport {
         config.transport_config(Arc::clone(transport));

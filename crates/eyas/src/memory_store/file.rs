@@ -123,10 +123,12 @@ impl File {
                 aside.display()
             ),
             Some(Ok(None)) | None => {
-                format!("memory file {path} could not be read: {why}; by now another is there")
+                format!(
+                    "memory file {path} could not be read: {why}; it has been replaced meanwhile"
+                )
             }
             Some(Err(error)) => format!(
-                "memory file {path} cannot be read: {why}; nor could it be set aside: {error}"
+                "memory file {path} cannot be read: {why}; it could not be set aside either: {error}"
             ),
         }
     }

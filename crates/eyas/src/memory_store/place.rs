@@ -118,10 +118,12 @@ pub(super) fn inspect(path: &Path) -> Result<Found, Trouble> {
     };
     let not_ours = |why: &str| Err(Trouble::NotOurs(why.into()));
     if metadata.is_symlink() {
-        return not_ours("it is a symbolic link, and none is followed; name the file itself");
+        return not_ours(
+            "it is a symbolic link, which is not followed; use the path of the file itself",
+        );
     }
     if !metadata.is_file() {
-        return not_ours("it is no regular file");
+        return not_ours("it is not a regular file");
     }
     let me = geteuid();
     if metadata.uid() != me.as_raw() && !me.is_root() {
@@ -153,7 +155,9 @@ pub(super) fn make(path: &Path) -> Result<Place, Trouble> {
     }
     match inspect(path)? {
         Found::Usable(place) => Ok(place),
-        Found::Nothing => Err(Trouble::Unusable("it vanished as soon as it was made".into())),
+        Found::Nothing => {
+            Err(Trouble::Unusable("it disappeared right after it was created".into()))
+        }
     }
 }
 
@@ -216,7 +220,7 @@ fn begins_as(name: &Path, suffix: &str) -> Result<bool, Trouble> {
 fn left_over(path: &Path, suffix: &str) -> Trouble {
     let name = beside(path, suffix);
     Trouble::NotOurs(format!(
-        "{} is in the way, which is something else or left of another database",
+        "{} is in the way, which is something else or left over from another database",
         name.display()
     ))
 }
@@ -246,7 +250,7 @@ fn check_header(path: &Path) -> Result<(), Trouble> {
         Ok(id) if id == i64::from(APPLICATION_ID) => Ok(()),
         Ok(_) => Err(Trouble::NotOurs("it is the database of another program".into())),
         Err(error) => match Trouble::from(error) {
-            Trouble::Damaged(_) => Err(Trouble::NotOurs("it is no database".into())),
+            Trouble::Damaged(_) => Err(Trouble::NotOurs("it is not a database".into())),
             other => Err(other),
         },
     }

@@ -156,9 +156,9 @@ fn a_text_is_left_alone() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("notes");
     write(&path, b"short");
-    is_left_alone(&path, "no database");
+    is_left_alone(&path, "not a database");
     write(&path, "long enough for a header, and no header all the same\n".repeat(100).as_bytes());
-    is_left_alone(&path, "no database");
+    is_left_alone(&path, "not a database");
 }
 
 #[test]
@@ -198,10 +198,10 @@ fn what_is_no_file_is_left_alone() {
     let directory = tempfile::tempdir().unwrap();
     let inside = directory.path().join("directory");
     std::fs::create_dir(&inside).unwrap();
-    is_left_alone(&inside, "no regular file");
+    is_left_alone(&inside, "not a regular file");
     let socket = directory.path().join("socket");
     let _listening = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-    is_left_alone(&socket, "no regular file");
+    is_left_alone(&socket, "not a regular file");
 }
 
 /// SQLite would delete a journal or a log that belongs to no database, or play it back.

@@ -23,7 +23,7 @@ pub enum SctpError {
     #[error(transparent)]
     Misuse(#[from] Misuse),
     /// The stream is already in use as a byte stream.
-    #[error("stream {0} is in use as a stream of bytes")]
+    #[error("stream {0} is in use as a byte stream")]
     StreamTaken(u16),
 }
 
@@ -39,22 +39,22 @@ pub(super) fn lost(reason: &Option<LossReason>) -> SctpError {
 fn loss_text(reason: &LossReason) -> String {
     match reason {
         LossReason::NoAnswer => "the peer did not answer".into(),
-        LossReason::PeerUnreachable => "the peer answers no more on any path".into(),
+        LossReason::PeerUnreachable => "the peer no longer answers on any path".into(),
         LossReason::Refused(Unreachable::Protocol) => {
-            "the host says that nobody speaks SCTP there".into()
+            "the host reports that it does not speak SCTP".into()
         }
-        LossReason::Refused(_) => "the network says that there is no way there".into(),
+        LossReason::Refused(_) => "the network reports that there is no route".into(),
         LossReason::AbortedByPeer { causes, reason } => match (&causes[..], reason.is_empty()) {
             ([], true) => "the peer aborted it and gave no reason".into(),
             (causes, true) => format!("the peer aborted it: {}", named(causes)),
             (_, false) => format!("the peer aborted it: {}", String::from_utf8_lossy(reason)),
         },
-        LossReason::Stalled => "the peer took nothing more of what it was to get".into(),
+        LossReason::Stalled => "the peer accepted no more data".into(),
         LossReason::Aborted => "it was aborted here".into(),
         LossReason::ProtocolViolation { cause } => {
-            format!("the peer broke the protocol (cause {cause})")
+            format!("the peer violated the protocol (cause {cause})")
         }
-        _ => "for a reason that this version cannot name".into(),
+        _ => "for an unknown reason".into(),
     }
 }
 
@@ -66,12 +66,12 @@ fn named(causes: &[u16]) -> String {
         3 => "its cookie was too old".into(),
         4 => "it is out of resources".into(),
         5 => "it cannot resolve an address".into(),
-        6 | 8 => "it does not know a chunk or parameter".into(),
+        6 | 8 => "it does not support a chunk or parameter".into(),
         7 => "a parameter was not valid".into(),
         9 => "there were no data".into(),
         10 => "it was shutting down".into(),
         11 => "it was restarted with new addresses".into(),
-        12 => "its user wanted it".into(),
+        12 => "its user requested it".into(),
         13 => "the protocol was broken".into(),
         other => format!("cause {other}"),
     };
@@ -117,7 +117,7 @@ pub(crate) fn of_attempt(error: &SctpError, reached: Level) -> Failure {
     );
     // A host answers so for a port that nobody has (RFC 9260 §8.4, rule 8).
     let detail = match is_without_reason && reached == Level::Started {
-        true => "the host speaks SCTP, but nobody listens at this SCTP port there".to_owned(),
+        true => "the host speaks SCTP, but nothing is listening on this SCTP port".to_owned(),
         false => error.to_string(),
     };
     failure(cause, reached, detail)

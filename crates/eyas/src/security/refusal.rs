@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(of("the certificate expired on 2002-01-01"), Some(CertificateFault::Expired));
         assert_eq!(of("the certificate is for a, not for b"), Some(CertificateFault::WrongName));
         assert_eq!(of(UNKNOWN), Some(CertificateFault::Other));
-        assert_eq!(of("the peer ended the handshake: it wants a client certificate"), None);
+        assert_eq!(of("the peer ended the handshake: it requires a client certificate"), None);
         let refused = Failure { cause: Cause::Refused, ..failure(UNKNOWN) };
         assert_eq!(CertificateFault::of(&refused), None);
     }

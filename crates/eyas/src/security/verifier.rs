@@ -30,7 +30,7 @@ pub(super) struct TrustNobody {
 
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the platform's trust store cannot be used ({0}): install the CA certificates or name roots"
+    "the platform's trust store cannot be used ({0}): install the CA certificates or specify roots"
 )]
 struct NoTrustStore(String);
 

@@ -68,13 +68,13 @@ pub(super) fn fault(
             return format!("{said} (subject {:?})", shown.subject);
         }
         Why::Revoked => format!("{CERTIFICATE} was revoked"),
-        Why::BadSignature => format!("{CERTIFICATE} has a signature that does not fit"),
-        Why::BadEncoding => format!("{CERTIFICATE} that was shown cannot be read"),
+        Why::BadSignature => format!("{CERTIFICATE} has an invalid signature"),
+        Why::BadEncoding => format!("{CERTIFICATE} cannot be parsed"),
         Why::InvalidPurpose | Why::InvalidPurposeContext { .. } => {
             format!("{CERTIFICATE} is not meant for servers")
         }
         Why::UnhandledCriticalExtension => {
-            format!("{CERTIFICATE} has a critical extension that is not known here")
+            format!("{CERTIFICATE} has an unknown critical extension")
         }
         Why::Other(other) => {
             format!("{CERTIFICATE} is not accepted: {}", spaced(&other.0.to_string()))
@@ -94,7 +94,7 @@ fn of_unreadable(why: &CertificateError, asked: &ServerName<'_>, now: UnixTime) 
             format!("{NAMES}other names, not for {}", asked.to_str())
         }
         Why::UnknownIssuer => format!("{ISSUER} is not trusted here"),
-        _ => format!("{CERTIFICATE} that was shown cannot be read"),
+        _ => format!("{CERTIFICATE} cannot be parsed"),
     }
 }
 
@@ -183,7 +183,7 @@ fn day(what: &str, on: &str, at: u64, now: UnixTime) -> String {
             false => day,
         }
     });
-    let date = date.unwrap_or_else(|_| "a day that no calendar has".to_owned());
+    let date = date.unwrap_or_else(|_| "an invalid date".to_owned());
     let span = span(at.abs_diff(now));
     match at <= now {
         true => format!("{what}{on}{date}, {span} ago"),
@@ -260,7 +260,7 @@ mod tests {
         }
         let garbage = CertificateDer::from(vec![1, 2, 3]);
         for (why, sentence) in [
-            (CertificateError::BadEncoding, "the certificate that was shown cannot be read"),
+            (CertificateError::BadEncoding, "the certificate cannot be parsed"),
             (CertificateError::UnknownIssuer, "the certificate's issuer is not trusted here"),
         ] {
             assert_eq!(of(&garbage, &why), sentence);

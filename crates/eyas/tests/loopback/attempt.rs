@@ -190,7 +190,7 @@ mod quic {
             let closed = SocketAddr::new(ip.parse().unwrap(), own_address().port());
             let failure = try_one(&endpoint, h3(closed)).await.unwrap_err();
             assert_eq!((failure.cause, failure.reached), (Cause::Refused, Level::Started));
-            let wanted = format!("nobody listens at this port (ICMP from {ip})");
+            let wanted = format!("nothing is listening on this port (ICMP from {ip})");
             assert_eq!(failure.detail, wanted);
         }
     }

@@ -30,7 +30,7 @@ pub(super) async fn open(
     inner.note(&route.key, &report);
     let leased = permit
         .opened(sender, Arc::new(report))
-        .ok_or_else(|| Error::new(Kind::Closed, "it was dropped while it connected"))?;
+        .ok_or_else(|| Error::new(Kind::Closed, "it was dropped while connecting"))?;
     if let Some(later) = later {
         await_better(inner, route.key.clone(), later);
     }

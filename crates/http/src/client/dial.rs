@@ -93,7 +93,7 @@ impl Dialler {
             }
         }
         Err(failed.unwrap_or_else(|| {
-            Error::new(Kind::Connect, "no transport is allowed that carries the versions allowed")
+            Error::new(Kind::Connect, "no allowed transport carries an allowed version")
         }))
     }
 
@@ -105,7 +105,7 @@ impl Dialler {
         race: &Policy,
     ) -> Result<(Sender, ConnectionReport), Error> {
         let policy = Self::spoken_of(race.clone(), |_| true, &target).ok_or_else(|| {
-            Error::new(Kind::Connect, "no transport is allowed that carries the versions allowed")
+            Error::new(Kind::Connect, "no allowed transport carries an allowed version")
         })?;
         let mut initiation = self.endpoint.preconnection(target).policy(policy).initiate();
         let connection = initiation.usable().await.map_err(connect_error)?;
@@ -223,7 +223,7 @@ impl Dialler {
         match alpn.map(String::as_str) {
             Some("h2") => Http2::start(stream, self.tunnels).await.map(Sender::Http2),
             _ if self.versions.http1 => Http1::start(stream, false).await.map(Sender::Http1),
-            _ => Err(Error::new(Kind::Tls, "the peer speaks none of the HTTP versions allowed")),
+            _ => Err(Error::new(Kind::Tls, "the peer supports none of the allowed HTTP versions")),
         }
     }
 }

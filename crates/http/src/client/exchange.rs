@@ -34,7 +34,7 @@ pub(super) async fn run(
     let Some(at) = deadline else { return run.await };
     match tokio::time::timeout_at(at, run).await {
         Ok(outcome) => outcome,
-        Err(_) => Err(Error::new(Kind::TotalTimeout, "no response had come")),
+        Err(_) => Err(Error::new(Kind::TotalTimeout, "no response was received")),
     }
 }
 
@@ -68,7 +68,7 @@ async fn follow(
             return Ok(finish(inner, answered, &hop, ending));
         }
         if redirected.len() == limits.redirects {
-            let detail = format!("{} redirects were followed already", redirected.len());
+            let detail = format!("{} redirects have already been followed", redirected.len());
             return Err(Error::new(Kind::Redirect, detail).at(&hop.url).after(redirected));
         }
         let (from, headers) = (hop.url.clone(), answered.response.headers().clone());

@@ -89,7 +89,7 @@ impl Guarded {
     }
 
     fn wrong_length(&self, expected: u64) -> Error {
-        let detail = format!("{} bytes came, {expected} were announced", self.seen);
+        let detail = format!("{} bytes were received, {expected} were announced", self.seen);
         Error::new(Kind::BodyLength, detail)
     }
 
@@ -98,7 +98,7 @@ impl Guarded {
         if let Some(deadline) = &mut self.deadline
             && poll_sleep(deadline, cx).is_ready()
         {
-            let detail = format!("{} bytes of the body had come", self.seen);
+            let detail = format!("{} bytes of the body were received", self.seen);
             return Poll::Ready(Error::new(Kind::TotalTimeout, detail));
         }
         if let Some((idle, sleep)) = &mut self.idle {

@@ -143,9 +143,9 @@ where
     let mut connection = Http1::start(stream, true).await.map_err(as_proxy)?;
     let mut request = Request::new(Body::empty());
     *request.method_mut() = Method::CONNECT;
-    *request.uri_mut() = authority
-        .parse()
-        .map_err(|_| Error::new(Kind::Url, format!("{authority:?} cannot be asked of a proxy")))?;
+    *request.uri_mut() = authority.parse().map_err(|_| {
+        Error::new(Kind::Url, format!("{authority:?} cannot be requested from a proxy"))
+    })?;
     if let Some(authorization) = &proxy.authorization {
         request.headers_mut().insert(PROXY_AUTHORIZATION, authorization.clone());
     }
@@ -168,8 +168,9 @@ pub(super) async fn socks5(
     proxy: &ProxyAddress,
 ) -> Result<ByteStream, Error> {
     let asked = |text: &str| {
-        text.parse::<Uri>()
-            .map_err(|_| Error::new(Kind::Url, format!("{authority:?} cannot be asked of a proxy")))
+        text.parse::<Uri>().map_err(|_| {
+            Error::new(Kind::Url, format!("{authority:?} cannot be requested from a proxy"))
+        })
     };
     let destination = asked(&format!("http://{authority}/"))?;
     let mut socks = SocksV5::new(asked(&format!("http://{}/", proxy.host))?, Opened(Some(stream)));

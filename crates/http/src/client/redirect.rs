@@ -84,7 +84,7 @@ impl Hop {
             }
         } else if self.body.is_none() {
             let detail =
-                format!("{} asks for the body again, and a stream has only one go", status);
+                format!("{} requires the body again, and a stream can be read only once", status);
             return Err(Error::new(Kind::Redirect, detail));
         }
         if to.origin() != self.url.origin() {
@@ -104,7 +104,7 @@ impl Hop {
             .ok_or_else(|| refuse("its Location is not text".to_owned()))?;
         let mut to = self.url.join(location).map_err(|error| {
             let shown = text_without_password(location);
-            refuse(format!("its Location {shown:?} is no URL: {error}"))
+            refuse(format!("its Location {shown:?} is not a URL: {error}"))
         })?;
         if !matches!(to.scheme(), "http" | "https") || !to.has_host() {
             return Err(refuse(format!("it leads out of HTTP, to {}", without_password(&to))));

@@ -27,7 +27,7 @@ const DATA_FRAME: u64 = 0x00;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FrameError {
     /// A frame is announced, or a stream goes on, for longer than we keep.
-    #[error("a frame or stream of the peer is over the limit")]
+    #[error("a frame or stream of the peer exceeds the limit")]
     TooLong,
     /// The stream ended within a `DATA` frame.
     #[error("the stream ended in the middle of a DATA frame")]

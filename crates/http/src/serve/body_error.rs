@@ -18,7 +18,7 @@ pub(super) enum BodyError {
     #[error("reading the request body: {0}")]
     Http3(#[from] h3::error::StreamError),
     /// The request's body is bigger than the server allows.
-    #[error("the request body is over the limit of {0} bytes")]
+    #[error("the request body exceeds the limit of {0} bytes")]
     TooLarge(u64),
     /// The service could not go on.
     #[error("the service: {0}")]

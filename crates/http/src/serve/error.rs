@@ -16,7 +16,7 @@ pub enum ServeError {
     },
     /// SCTP could not be served.
     #[error(
-        "cannot serve SCTP on {address}: {cause}; name another UDP port for it, or serve without"
+        "cannot serve SCTP on {address}: {cause}; choose another UDP port for it, or serve without"
     )]
     Sctp {
         /// The address.
@@ -31,7 +31,7 @@ pub enum ServeError {
     #[error("the certificate or its key cannot be used: {0}")]
     Identity(String),
     /// There is no version of HTTP to serve.
-    #[error("no version of HTTP is left to serve; HTTP/3 alone cannot go without TLS")]
+    #[error("there is no version of HTTP to serve; HTTP/3 requires TLS")]
     NoVersion,
     /// There is no socket to serve on.
     #[error("there is no socket to serve on; give at least one")]

@@ -199,7 +199,7 @@ async fn over_http_2(once: Vec<u8>, again: Vec<u8>) -> Result<String, Error> {
 #[tokio::test]
 async fn endless_informational_responses_end_over_http_2() {
     let outcome = over_http_2(vec![], early_hints(1)).await;
-    is_refused(outcome, "more than 16 informational responses came, and no final one");
+    is_refused(outcome, "more than 16 informational responses arrived, and no final one");
     // On another stream, which was never asked for, they are an error of their own.
     let elsewhere = over_http_2(vec![], early_hints(3)).await.expect_err("an error");
     assert_eq!(elsewhere.kind(), Kind::Protocol, "{elsewhere}");

@@ -102,7 +102,9 @@ impl<'a> Reader<'a> {
             }
             Some(c) if c.is_ascii_digit() => {
                 let text = self.word(|c| c.is_ascii_digit() || c == '.');
-                text.parse().map(Expression::Number).map_err(|_| format!("{text:?} is no number"))
+                text.parse()
+                    .map(Expression::Number)
+                    .map_err(|_| format!("{text:?} is not a number"))
             }
             Some(c) if c.is_ascii_alphabetic() => {
                 let name = self.word(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
@@ -119,7 +121,7 @@ impl<'a> Reader<'a> {
         let names = || Function::ALL.map(|entry| entry.0).join(", ");
         let found = Function::ALL.iter().find(|entry| entry.0 == name);
         let (_, function, fewest, most) =
-            found.ok_or_else(|| format!("{name:?} is no function; there are {}", names()))?;
+            found.ok_or_else(|| format!("{name:?} is not a function; there are {}", names()))?;
         self.expect('(')?;
         let mut arguments = vec![self.sum()?];
         while self.take(',') {

@@ -53,7 +53,7 @@ fn series() {
     assert_eq!(compute("least(throughput[c, 2 KiB..] / 3)", 0), Some(2.0));
     assert_eq!(compute("most(max(throughput[c, ..2 KiB], 5))", 0), Some(6.0));
     assert_eq!(compute("mean(min(throughput[c, 1 KiB..2 KiB], 5))", 0), Some(4.0));
-    assert_eq!(compute("throughput[c, ..]", 0), None, "a series is no number");
+    assert_eq!(compute("throughput[c, ..]", 0), None, "a series is not a number");
     assert_eq!(compute("most(throughput[c, ..] + throughput[d, ..])", 0), None);
 }
 

@@ -54,7 +54,7 @@ impl Enclosure {
         let (guarded, go) = mpsc::channel();
         let inside = move || {
             let (namespace, device) = prepare(surroundings)?;
-            let ended = |_| EmulatorError::Ended("nothing guards the namespace".to_owned());
+            let ended = |_| EmulatorError::Ended("the guard of the namespace has ended".to_owned());
             made.send(namespace).map_err(|_| ended(mpsc::RecvError))?;
             // Nothing is started in it before it is certain that it will be ended.
             go.recv().map_err(ended)?;

@@ -31,11 +31,11 @@ pub enum EmulatorError {
         cause: io::Error,
     },
     /// An interface cannot be called so.
-    #[error("{0:?} is no name for an interface: up to 15 letters, digits, '-', '_' and '.'")]
+    #[error("{0:?} is not a name for an interface: up to 15 letters, digits, '-', '_' and '.'")]
     NoName(String),
     /// There is an interface of this name.
     #[error(
-        "there is an interface {0} already; name another one, or remove it (ip link delete {0})"
+        "the interface {0} exists already; choose another name, or remove it (ip link delete {0})"
     )]
     Taken(String),
     /// This user may not make interfaces.
@@ -68,7 +68,9 @@ pub enum EmulatorError {
         said: String,
     },
     /// The kernel gives what arrives at the server no threads of its own.
-    #[error("the kernel gives network devices no threads: {0}; it takes Linux 5.12 and root")]
+    #[error(
+        "the kernel does not provide threads for network devices: {0}; this requires Linux 5.12 and root"
+    )]
     Receivers(String),
     /// There is no such path.
     #[error("there is no path {name:?}; there are {known}")]
@@ -87,7 +89,7 @@ pub enum EmulatorError {
         cause: io::Error,
     },
     /// A file cannot be seen instead of another.
-    #[error("cannot show another {file} to the command: {cause}")]
+    #[error("cannot replace {file} for the command: {cause}")]
     Cover {
         /// What was to be covered.
         file: String,

@@ -264,7 +264,7 @@ fn read_path(
 fn read_event(topology: &Topology, mut table: Table) -> Result<ScenarioEvent, EmulatorError> {
     let place = "event";
     let at: Time = take(place, &mut table, "at")?
-        .ok_or_else(|| refused(place, "it says not when: at = \"10 s\""))?;
+        .ok_or_else(|| refused(place, "it has no time: at = \"10 s\""))?;
     let path: String = take(place, &mut table, "path")?
         .or_else(|| topology.paths.first().map(|path| path.name.clone()))
         .unwrap_or_default();
@@ -278,7 +278,7 @@ fn read_event(topology: &Topology, mut table: Table) -> Result<ScenarioEvent, Em
     let mut spec = LinkSpec::default();
     spec.read_table(&table).map_err(|cause| refused(place, cause))?;
     if spec.is_empty() {
-        return Err(refused(place, "it changes nothing: give loss, delay, rate, up, …"));
+        return Err(refused(place, "it has no change: give loss, delay, rate, up, …"));
     }
     Ok(ScenarioEvent { at: at.0, path, directions, spec })
 }

@@ -204,7 +204,7 @@ pub enum LoadError {
     #[error("the load has no end: give it a duration or a number of requests")]
     Endless,
     /// The hit rate is no share.
-    #[error("a hit rate of {0} is no share: give one from 0 to 1")]
+    #[error("a hit rate of {0} is not a share: give a number from 0 to 1")]
     HitRate(f64),
     /// A race of transports alone has no winner by itself.
     #[error("a race that ends below TLS needs to know its outcomes: name at least one transport")]

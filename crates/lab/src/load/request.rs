@@ -36,7 +36,8 @@ impl Running {
             bytes += chunk.len() as u64;
         }
         if announced.is_some_and(|announced| announced != bytes) {
-            let detail = format!("{bytes} bytes came, {} were announced", announced.unwrap_or(0));
+            let detail =
+                format!("{bytes} bytes were received, {} were announced", announced.unwrap_or(0));
             return Err(Trouble { kind: "body-length", detail });
         }
         // An HTTP/1.0 server says so itself; the other versions are the connection's.

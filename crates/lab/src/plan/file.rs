@@ -365,7 +365,7 @@ fn points(
     let mut seen = BTreeSet::new();
     match points.iter().find(|point| !seen.insert(point.id.as_str())) {
         Some(twice) => Err(PlanError(format!("the point {} is there twice", twice.id))),
-        None if points.is_empty() => Err(PlanError("no point is left to be run".to_owned())),
+        None if points.is_empty() => Err(PlanError("no point is left to run".to_owned())),
         None => Ok(points),
     }
 }

@@ -26,7 +26,7 @@ pub enum MergeError {
         cause: PlanError,
     },
     /// A shard that other code has run: what it measured need not be what this code measures.
-    #[error("{} was run by another eyas ({version}); this one is {here}", directory.display())]
+    #[error("{} was run by another version of eyas ({version}); this one is {here}", directory.display())]
     OtherCode {
         /// Where.
         directory: PathBuf,

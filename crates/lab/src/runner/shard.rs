@@ -29,7 +29,7 @@ pub struct Shard {
 
 /// Why a text is no [`Shard`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no shard: write 1/4 for the first of four")]
+#[error("{0:?} is not a shard: write 1/4 for the first of four")]
 pub struct NotAShard(String);
 
 impl Shard {

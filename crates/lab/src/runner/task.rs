@@ -54,7 +54,7 @@ pub enum TaskError {
     #[error("{0} is a live run: it measures the machine that it runs on, and cannot travel")]
     Live(String),
     /// A run that is none of the plan's.
-    #[error("{point} with seed {seed} is no run of this plan")]
+    #[error("{point} with seed {seed} is not a run of this plan")]
     Stranger {
         /// The point that it names.
         point: String,
@@ -62,7 +62,7 @@ pub enum TaskError {
         seed: u64,
     },
     /// It is not written as tasks and their outcomes are.
-    #[error("this is nothing that eyas has written: {0}")]
+    #[error("this was not written by eyas: {0}")]
     Text(String),
 }
 

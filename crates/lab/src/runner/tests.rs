@@ -212,7 +212,7 @@ fn outcomes_of_other_code_and_other_plans_are_refused() {
     };
     assert!(refused("\"version\":\"v\"", "\"version\":\"w\"").contains("this is eyas w"));
     assert!(refused("\"seed\":3", "\"seed\":5").contains("with seed 5 is no run"));
-    assert!(refused("\"point\":\"", "\"point\":\"x").contains("is no run of this plan"));
+    assert!(refused("\"point\":\"", "\"point\":\"x").contains("is not a run of this plan"));
     assert!(TaskOutcome::read(b"{").is_err() && Task::read(b"[]").is_err());
     assert_eq!(list.progress().done, 0);
 }

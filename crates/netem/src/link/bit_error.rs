@@ -1,4 +1,4 @@
-//! Errors in single bits.
+//! Bit errors.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,5 @@
-//! Controlled delay (RFC 8289): what has waited too long for too long is dropped, at the head.
+//! Controlled delay (RFC 8289): packets are dropped from the head if the delay has been too long
+//! for too long.
 
 use super::config::CoDelConfig;
 use crate::time::{Nanos, nanos};

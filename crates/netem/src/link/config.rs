@@ -1,30 +1,32 @@
-//! What a link is like.
+//! The configuration of a link.
 
 use alloc::vec::Vec;
 use core::time::Duration;
 
-/// One direction of a link.
+/// The configuration of one direction of a link.
 ///
 /// The default is a wire without delay, limit or fault.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkConfig {
-    /// Bits in a second; `None` is a link that takes no time to send. With `Some(0)` nothing leaves
-    /// and the queue fills, as under a radio that is out of reach.
+    /// The rate in bits per second; `None` is a link whose transmission takes no time. With
+    /// `Some(0)` nothing is sent and the queue fills, as for a radio link that is out of range.
     pub rate: Option<u64>,
     /// From the end of a packet's transmission to its arrival at the far end.
     pub delay: Duration,
-    /// Each packet takes longer than [`Self::delay`] by up to this much, uniformly.
+    /// The maximum random delay of a packet in addition to [`Self::delay`], uniformly distributed.
     pub jitter: Duration,
-    /// Bytes that the link adds to each packet (7 for PPP, 38 for Ethernet with preamble and gap).
+    /// The number of bytes that the link adds to each packet (7 for PPP, 38 for Ethernet with
+    /// preamble and gap).
     pub framing: usize,
-    /// The largest IP packet, in bytes with its header. A larger one is dropped, without an answer,
-    /// if it may not be cut; else it travels as fragments, which take more room and share one fate.
+    /// The largest IP packet, in bytes including its header. A larger one is dropped silently if it
+    /// must not be fragmented; otherwise it travels as fragments, which take more space and are
+    /// lost or delivered together.
     pub mtu: Option<usize>,
-    /// Packets that wait until the link is free.
+    /// The queue for packets that wait until the link is free.
     pub queue: QueueConfig,
-    /// Packets that are lost after they have used the link's time.
+    /// Random losses, after transmission.
     pub loss: LossConfig,
-    /// Errors in single bits.
+    /// Bit errors.
     pub bit_error: Option<BitErrorConfig>,
     /// The probability that a packet arrives twice.
     pub duplication: f64,
@@ -50,19 +52,20 @@ impl Default for LinkConfig {
 }
 
 impl LinkConfig {
-    /// A link of `rate` bit/s and `delay`, with a queue of 100 packets.
+    /// Creates a link with `rate` in bit/s, `delay`, and a queue of 100 packets.
     #[must_use]
     pub fn new(rate: u64, delay: Duration) -> Self {
         Self { rate: Some(rate), delay, ..Self::default() }
     }
 }
 
-/// Which packets may wait, and for how long. The packet that is being sent does not wait.
+/// The queue: which packets may wait, and for how long. The packet being transmitted is not part of
+/// it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QueueConfig {
-    /// First in, first out, so many packets; later ones are dropped.
+    /// First in, first out, limited to this number of packets; further ones are dropped.
     Packets(usize),
-    /// First in, first out, so many bytes of IP packets.
+    /// First in, first out, limited to this number of bytes of IP packets.
     Bytes(usize),
     /// Random early detection.
     Red(RedConfig),
@@ -79,19 +82,18 @@ impl Default for QueueConfig {
 /// Random early detection (Floyd and Jacobson 1993; the gentle variant of Floyd 2000).
 #[derive(Clone, Debug, PartialEq)]
 pub struct RedConfig {
-    /// The most packets that wait.
+    /// The maximum number of queued packets.
     pub limit: usize,
-    /// Below this average length nothing is dropped, in packets.
+    /// The average length, in packets, below which nothing is dropped.
     pub minimum: f64,
-    /// At this average length the probability is [`Self::probability`], in packets. Above, it grows
-    /// to 1 at twice this length.
+    /// The average length, in packets, at which the drop probability is [`Self::probability`].
+    /// Above, it grows to 1 at twice this length.
     pub maximum: f64,
     /// The probability of a drop at [`Self::maximum`].
     pub probability: f64,
-    /// The share of the present length in the average.
+    /// The weight of the current length in the average.
     pub weight: f64,
-    /// Mark packets that take part in ECN instead of dropping them, up to [`Self::maximum`]
-    /// (RFC 3168 §7).
+    /// Mark ECN-capable packets instead of dropping them, up to [`Self::maximum`] (RFC 3168 §7).
     pub ecn: bool,
 }
 
@@ -106,13 +108,13 @@ impl Default for RedConfig {
 /// Controlled delay (RFC 8289).
 #[derive(Clone, Debug, PartialEq)]
 pub struct CoDelConfig {
-    /// The most packets that wait.
+    /// The maximum number of queued packets.
     pub limit: usize,
-    /// The delay that is put up with (RFC 8289 §3.2).
+    /// The acceptable delay (RFC 8289 §3.2).
     pub target: Duration,
-    /// For how long more is put up with: about a worst round trip (RFC 8289 §3.2).
+    /// How long a longer delay is acceptable: about the worst round-trip time (RFC 8289 §3.2).
     pub interval: Duration,
-    /// Mark packets that take part in ECN instead of dropping them.
+    /// Mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
 }
 
@@ -124,67 +126,68 @@ impl Default for CoDelConfig {
     }
 }
 
-/// Which packets are lost on the wire. They have used the link's time.
+/// Which packets are lost on the wire, after transmission.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LossConfig {
     /// None.
     None,
-    /// Each with this probability, whatever happened to the one before.
+    /// Each packet independently, with this probability.
     Probability(f64),
     /// In bursts.
     GilbertElliott(GilbertElliott),
-    /// These, counted from 0 in the order in which they are put on the wire. Sorted or not.
+    /// The packets with these numbers, counted from 0 in the order of transmission. Need not be
+    /// sorted.
     List(Vec<u64>),
 }
 
-/// Losses in bursts: a link that is in one of two states (Gilbert 1960, Elliott 1963). It changes
-/// its state, or not, before each packet.
+/// Bursty losses: a link with two states (Gilbert 1960, Elliott 1963), which may change before each
+/// packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GilbertElliott {
-    /// The probability of turning bad before a packet, when good.
+    /// The probability of changing from good to bad before a packet.
     pub to_bad: f64,
-    /// The probability of turning good before a packet, when bad. Its inverse is the mean length
+    /// The probability of changing from bad to good before a packet. Its inverse is the mean length
     /// of a burst, in packets.
     pub to_good: f64,
-    /// The probability of losing a packet when good.
+    /// The loss probability in the good state.
     pub loss_good: f64,
-    /// The probability of losing a packet when bad.
+    /// The loss probability in the bad state.
     pub loss_bad: f64,
 }
 
-/// Errors in single bits, each on its own, in the IP packet and what frames it.
+/// Independent bit errors in the IP packet and its framing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BitErrorConfig {
     /// The probability that a bit is wrong.
     pub probability: f64,
-    /// What becomes of a packet with a wrong bit.
+    /// The effect on a packet with bit errors.
     pub effect: BitErrorEffect,
 }
 
-/// What becomes of a packet with wrong bits.
+/// The effect of bit errors on a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BitErrorEffect {
-    /// The link sees it and drops the packet, as Ethernet does by its checksum.
+    /// The link detects them and drops the packet, as Ethernet does by its checksum.
     #[default]
     Drop,
-    /// Wrong bits behind the IP header arrive as they are: what the transport's own checksum is
-    /// for. Packets with wrong bits in the header or in the framing are dropped.
+    /// Errors after the IP header are delivered, to test the transport's own checksum. Packets with
+    /// errors in the header or the framing are dropped.
     Corrupt,
 }
 
 /// Whether packets may overtake each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Reordering {
-    /// Packets arrive in the order of sending, however their delays come out.
+    /// Packets arrive in the order in which they were sent, whatever their delays.
     #[default]
     Never,
     /// A packet with less jitter may overtake one with more.
     ByJitter,
-    /// Some are held back while others pass. Jitter alone changes no order.
+    /// Some packets are delayed while others pass. Jitter alone does not reorder packets.
     Late {
-        /// The probability that a packet is held back.
+        /// The probability that a packet is delayed.
         probability: f64,
-        /// For how long.
+        /// The additional delay.
         by: Duration,
     },
 }
@@ -192,16 +195,16 @@ pub enum Reordering {
 /// A change of a link in use.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LinkChange {
-    /// Works again.
+    /// The link works again.
     Up,
-    /// Is cut: what waits and what is under way is lost, and so is what comes.
+    /// The link is cut: packets in it are lost, and so are further ones.
     Down,
-    /// Another rate. A packet whose transmission has begun ends it at the old one.
+    /// Sets the rate. A packet that is being transmitted is completed at the old one.
     Rate(Option<u64>),
-    /// Another delay, for packets whose transmission has not begun.
+    /// Sets the delay, for packets whose transmission has not begun.
     Delay(Duration),
-    /// Another jitter, likewise.
+    /// Sets the jitter, likewise.
     Jitter(Duration),
-    /// Other losses; the state of a burst model and the count for a list begin anew.
+    /// Sets the losses; the state of a burst model and the count of a list are reset.
     Loss(LossConfig),
 }

@@ -1,13 +1,13 @@
-//! What became of the packets of a link.
+//! Counters of a link.
 
 use core::fmt;
 
-/// So many packets, so many bytes of IP packets.
+/// A number of packets, and of their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// Packets.
     pub packets: u64,
-    /// Bytes, IP headers included, framing not.
+    /// Bytes, including IP headers but not framing.
     pub bytes: u64,
 }
 
@@ -17,7 +17,7 @@ impl Count {
         self.bytes += bytes as u64;
     }
 
-    /// Both together.
+    /// Returns the sum of both.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self { packets: self.packets + other.packets, bytes: self.bytes + other.bytes }
@@ -30,24 +30,24 @@ impl Count {
 pub enum DropCause {
     /// The queue was full.
     QueueFull,
-    /// The queue chose to drop it: RED or CoDel.
+    /// Dropped by the queue management: RED or CoDel.
     QueueEarly,
     /// Lost on the wire.
     Loss,
-    /// Bits were wrong, and the link saw it.
+    /// Bit errors that the link detected.
     BitError,
-    /// Larger than the MTU, and not to be cut.
+    /// Larger than the MTU, and not to be fragmented.
     TooBig,
     /// The link was down, or was cut while the packet was in it.
     Down,
 }
 
 impl DropCause {
-    /// Every cause, in the order of the counters.
+    /// All causes, in the order of the counters.
     pub const ALL: [Self; 6] =
         [Self::QueueFull, Self::QueueEarly, Self::Loss, Self::BitError, Self::TooBig, Self::Down];
 
-    /// The cause in words.
+    /// Returns the cause in words.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -67,36 +67,36 @@ impl fmt::Display for DropCause {
     }
 }
 
-/// What became of the packets of one direction of a link.
+/// The counters of one direction of a link.
 ///
-/// `offered + duplicated` is `delivered`, plus all that was dropped, plus what is in the link.
+/// `offered + duplicated` equals `delivered` plus all drops plus what is still in the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
-    /// Given to the link.
+    /// Packets passed to the link.
     pub offered: Count,
-    /// Taken out at the far end.
+    /// Packets taken out at the far end.
     pub delivered: Count,
     /// Copies that the link made.
     pub duplicated: Count,
-    /// Put on the wire, the lost ones included.
+    /// Packets transmitted, including those lost afterwards.
     pub sent: Count,
-    /// Arriving with wrong bits.
+    /// Packets delivered with bit errors.
     pub corrupted: Count,
-    /// Marked for congestion instead of being dropped.
+    /// Packets marked by ECN instead of being dropped.
     pub marked: Count,
-    /// Held back, so that others pass.
+    /// Packets delayed so that others pass.
     pub late: Count,
     dropped: [Count; DropCause::ALL.len()],
 }
 
 impl LinkCounters {
-    /// Dropped for this cause.
+    /// Returns the packets dropped for this cause.
     #[must_use]
     pub const fn dropped(&self, cause: DropCause) -> Count {
         self.dropped[cause as usize]
     }
 
-    /// Dropped for any cause.
+    /// Returns the packets dropped for any cause.
     #[must_use]
     pub fn dropped_in_all(&self) -> Count {
         self.dropped.iter().fold(Count::default(), |all, one| all.plus(*one))

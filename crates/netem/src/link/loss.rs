@@ -1,4 +1,4 @@
-//! Losses on the wire, each packet on its own, in bursts, or by a list.
+//! Losses on the wire: independent, bursty, or by a list.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,4 @@
-//! What waits until the link is free.
+//! The queue of a link.
 
 use alloc::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! A firewall without a memory: it lets protocols and ports through, or not, and never says why.
+//! A stateless firewall: it passes or silently drops packets by protocol and port.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -7,14 +7,14 @@ use super::flow::ports;
 use super::{Leaving, Middlebox, MiddleboxCounters, Side};
 use crate::packet::{Packet, protocol};
 
-/// What a firewall lets through.
+/// What a firewall passes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// All but these protocols.
+    /// All protocols except these.
     AllBut(Vec<u8>),
-    /// TCP and UDP with one of these ports at either end, and nothing else.
+    /// Only TCP and UDP with one of these ports at either end.
     OnlyPorts(Vec<u16>),
-    /// TCP alone, with one of these ports at either end: "the web", as some networks have it.
+    /// Only TCP with one of these ports at either end: "the web", as some networks understand it.
     OnlyTcpPorts(Vec<u16>),
 }
 
@@ -26,25 +26,25 @@ pub struct Firewall {
 }
 
 impl Firewall {
-    /// A firewall with this policy, in both directions.
+    /// Creates a firewall with this policy, in both directions.
     #[must_use]
     pub fn new(policy: Policy) -> Self {
         Self { policy, leaving: Leaving::default() }
     }
 
-    /// One that knows no SCTP: protocol 132 vanishes.
+    /// Creates a firewall without support for SCTP: protocol 132 is dropped.
     #[must_use]
     pub fn without_sctp() -> Self {
         Self::new(Policy::AllBut(Vec::from([protocol::SCTP])))
     }
 
-    /// One that lets no UDP through.
+    /// Creates a firewall that drops UDP.
     #[must_use]
     pub fn without_udp() -> Self {
         Self::new(Policy::AllBut(Vec::from([protocol::UDP])))
     }
 
-    /// One that lets TCP and UDP of port 443 through and nothing else.
+    /// Creates a firewall that passes only TCP and UDP with port 443.
     #[must_use]
     pub fn only_443() -> Self {
         Self::new(Policy::OnlyPorts(Vec::from([443])))

@@ -1,4 +1,4 @@
-//! Which packets belong together: protocol, addresses and ports.
+//! Identifies flows: protocol, addresses and ports.
 
 use core::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! A stateful firewall that forgets flows which say nothing for a while.
+//! A stateful firewall that forgets idle flows.
 
 use alloc::collections::BTreeMap;
 use core::time::Duration;
@@ -8,22 +8,22 @@ use super::{Leaving, Middlebox, MiddleboxCounters, Side};
 use crate::packet::Packet;
 use crate::time::{Nanos, nanos};
 
-/// The most flows that are remembered; at the bound, forgotten ones make room, or a new one fails.
+/// The maximum number of flows; when it is reached, expired ones make room, or a new one fails.
 pub const MAX_FLOWS: usize = 65_536;
 
-/// Which packet from the inside makes the box remember a flow, the first time or again (the outbound
-/// refresh behaviour of RFC 4787 §6).
+/// Which packets from the inside create or refresh a flow (the outbound refresh behaviour of RFC
+/// 4787 §6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RefreshBehavior {
-    /// Any.
+    /// All packets.
     #[default]
     Any,
-    /// One that begins a connection: of TCP a SYN, of SCTP an INIT, of UDP any. An established
-    /// connection that has been forgotten stays cut.
+    /// Only packets that open a connection: a TCP SYN, an SCTP INIT, or any UDP packet. An
+    /// established connection that has been forgotten stays cut.
     Opening,
 }
 
-/// A box that lets packets from the outside in only where the inside has spoken lately.
+/// A box that passes packets from the outside only if the inside has sent some recently.
 #[derive(Clone, Debug)]
 pub struct IdleTimeout {
     timeout: Nanos,
@@ -34,7 +34,7 @@ pub struct IdleTimeout {
 }
 
 impl IdleTimeout {
-    /// A box that forgets a flow after so long without a packet.
+    /// Creates a box that forgets a flow after this time without packets.
     #[must_use]
     pub fn new(timeout: Duration, refresh: RefreshBehavior) -> Self {
         let (timeout, leaving) = (nanos(timeout), Leaving::default());

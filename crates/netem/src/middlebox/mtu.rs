@@ -1,4 +1,4 @@
-//! A place where large packets do not fit: they vanish, or are answered.
+//! An MTU limit: packets that are too large are dropped, with or without an answer.
 
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -18,7 +18,7 @@ const ERROR_V6: usize = 1280;
 /// Bytes before what an ICMP error quotes.
 const ICMP_HEADER: usize = 8;
 
-/// What the sender of a packet that is too big is told.
+/// The answer to a packet that is too large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// Nothing: a black hole (RFC 2923 §2.1).
@@ -28,7 +28,7 @@ pub enum Answer {
     TooBig(IpAddr),
 }
 
-/// A box that passes no packet larger than its MTU. It cuts nothing, whatever a packet allows.
+/// A box that drops packets larger than its MTU. It never fragments.
 #[derive(Clone, Debug)]
 pub struct MtuLimit {
     mtu: usize,
@@ -37,13 +37,13 @@ pub struct MtuLimit {
 }
 
 impl MtuLimit {
-    /// A limit, in bytes of IP packets.
+    /// Creates a limit, in bytes of IP packets.
     #[must_use]
     pub fn new(mtu: usize, answer: Answer) -> Self {
         Self { mtu, answer, leaving: Leaving::default() }
     }
 
-    /// A limit that nobody is told of.
+    /// Creates a limit without answers.
     #[must_use]
     pub fn black_hole(mtu: usize) -> Self {
         Self::new(mtu, Answer::Nothing)

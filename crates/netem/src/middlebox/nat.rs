@@ -1,9 +1,9 @@
 //! Network address and port translation: one address on the outside for many on the inside.
 //!
-//! TCP and UDP, and so SCTP inside UDP, get a port of the outside address, which is kept until
-//! nothing has passed for a while. What becomes of SCTP directly over IP is a matter of
-//! [`SctpTranslation`]: its checksum covers the ports and is costly to change, so the boxes that
-//! know it at all leave its ports alone. Everything else is dropped.
+//! TCP and UDP, and therefore SCTP over UDP, get a port of the outside address, which is kept until
+//! the mapping has been idle for a while. [`SctpTranslation`] decides about SCTP directly over IP:
+//! its checksum covers the ports and is expensive to update, so boxes that support it at all do not
+//! change its ports. Everything else is dropped.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use core::net::IpAddr;
@@ -18,10 +18,11 @@ use super::{Leaving, Middlebox, MiddleboxCounters, Side};
 use crate::packet::{Packet, protocol};
 use crate::time::{Nanos, nanos};
 
-/// The most peers that are remembered for one mapping; one more makes the box forget the others.
+/// The maximum number of peers remembered for one mapping; a further one makes the box forget the
+/// others.
 pub const MAX_PEERS: usize = 1024;
 
-/// Who shares a mapping, and whose packets it lets in (RFC 4787 §4.1, §5).
+/// Which peers share a mapping, and whose packets it admits (RFC 4787 §4.1, §5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dependence {
     /// All peers.
@@ -31,40 +32,40 @@ pub enum Dependence {
     AddressAndPort,
 }
 
-/// What a box does to protocol 132.
+/// The treatment of protocol 132.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SctpTranslation {
-    /// Drops it, as most boxes at home do.
+    /// Drop it, as most home routers do.
     #[default]
     Drop,
-    /// Changes the address and leaves the port, so that two hosts with the same port collide: the
-    /// second one's packets are dropped. Addresses inside an INIT stay as they are.
+    /// Translate the address but not the port, so that two hosts with the same port collide: the
+    /// packets of the second are dropped. Addresses inside an INIT are not changed.
     AddressOnly,
 }
 
-/// What a translator is like.
+/// The configuration of a NAT.
 #[derive(Clone, Debug)]
 pub struct NatConfig {
     /// Its address on the outside.
     pub address: IpAddr,
-    /// The ports that it gives away. A host's own port is kept where it is free and among them.
+    /// The ports that it allocates. A host's own port is kept if it is free and in this range.
     pub ports: RangeInclusive<u16>,
-    /// Who shares a mapping.
+    /// Which peers share a mapping.
     pub mapping: Dependence,
-    /// Whose packets a mapping lets in: anybody's, or those of whom the host has sent to.
+    /// Whose packets a mapping admits: anyone's, or only those of peers that the host has sent to.
     pub filtering: Dependence,
-    /// What becomes of protocol 132.
+    /// The treatment of protocol 132.
     pub sctp: SctpTranslation,
-    /// How long a mapping of UDP or SCTP lasts without a packet from the inside (RFC 4787 §4.3
-    /// wants 2 minutes at least; many have less).
+    /// How long a UDP or SCTP mapping is kept without a packet from the inside (RFC 4787 §4.3
+    /// requires at least 2 minutes; many boxes have less).
     pub idle: Duration,
-    /// The same for TCP (RFC 5382 §5 wants 2 hours and 4 minutes).
+    /// The same for TCP (RFC 5382 §5 requires 2 hours and 4 minutes).
     pub idle_tcp: Duration,
 }
 
 impl NatConfig {
-    /// A translator as the RFCs want it: mappings for all peers, filtering by peer, 5 minutes for
-    /// UDP, 2 hours and 4 minutes for TCP. It drops protocol 132.
+    /// Creates the configuration recommended by the RFCs: endpoint-independent mapping, filtering
+    /// by peer, 5 minutes for UDP, 2 hours and 4 minutes for TCP. It drops protocol 132.
     #[must_use]
     pub const fn new(address: IpAddr) -> Self {
         Self {
@@ -90,7 +91,7 @@ struct Mapping {
     peers: BTreeSet<Place>,
 }
 
-/// A translator.
+/// A NAT.
 #[derive(Clone, Debug)]
 pub struct Nat {
     config: NatConfig,
@@ -104,7 +105,7 @@ pub struct Nat {
 }
 
 impl Nat {
-    /// A translator without a mapping.
+    /// Creates a NAT without mappings.
     #[must_use]
     pub fn new(config: NatConfig) -> Self {
         let next_port = *config.ports.start();
@@ -112,7 +113,7 @@ impl Nat {
         Self { config, ports, mappings, next_port, leaving: Leaving::default() }
     }
 
-    /// Mappings that are remembered, those included that nobody has asked for since they went idle.
+    /// Returns the number of mappings, including expired ones that have not been removed yet.
     #[must_use]
     pub fn mappings(&self) -> usize {
         self.mappings.len()

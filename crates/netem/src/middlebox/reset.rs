@@ -1,4 +1,4 @@
-//! A box that ends TCP connections of others, by segments in the name of both ends.
+//! A box that ends other hosts' TCP connections, by forging resets from both ends.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -18,16 +18,16 @@ const SYN: u8 = 0x02;
 const RST: u8 = 0x04;
 const ACK: u8 = 0x10;
 
-/// What makes the box end a connection.
+/// What makes the box reset a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trigger {
     /// A segment to or from this port.
     Port(u16),
-    /// A segment whose data contain these bytes: a name in a ClientHello, say.
+    /// A segment that contains these bytes, for example a name in a ClientHello.
     Contains(Vec<u8>),
 }
 
-/// A box that answers a segment that it dislikes by resets to both ends.
+/// A box that answers a matching segment with resets to both ends.
 #[derive(Clone, Debug)]
 pub struct ResetInjector {
     trigger: Trigger,
@@ -46,7 +46,7 @@ struct Segment {
 }
 
 impl ResetInjector {
-    /// A box with this trigger, which drops the segment itself or lets it pass.
+    /// Creates a box with this trigger, which drops or passes the segment itself.
     #[must_use]
     pub fn new(trigger: Trigger, drops: bool) -> Self {
         Self { trigger, drops, leaving: Leaving::default() }

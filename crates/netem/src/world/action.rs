@@ -1,4 +1,4 @@
-//! What is to happen to a world at a certain time.
+//! Scheduled changes of a world.
 
 use alloc::boxed::Box;
 use core::cmp::Ordering;
@@ -10,42 +10,42 @@ use super::{Direction, LinkId, NodeId, World};
 use crate::link::LinkChange;
 use crate::time::Nanos;
 
-/// What changes a node from outside.
+/// A change of a node from outside.
 pub type NodeChange<N> = Box<dyn FnOnce(&mut N, Duration) + Send>;
-/// What changes a whole world.
+/// A change of a whole world.
 pub type WorldChange<N, B = Bytes> = Box<dyn FnOnce(&mut World<N, B>) + Send>;
 
-/// Something that happens at a time set beforehand.
+/// A scheduled change.
 pub enum Action<N, B = Bytes> {
-    /// A link changes.
+    /// Changes a link.
     Link {
-        /// Which.
+        /// The link.
         link: LinkId,
-        /// In which direction; `None` for both.
+        /// The direction; `None` for both.
         direction: Option<Direction>,
-        /// To what.
+        /// The change.
         change: LinkChange,
     },
-    /// A node is changed from outside; then it is given [`crate::node::NodeInput::Timer`].
+    /// Changes a node from outside and then passes it [`crate::node::NodeInput::Timer`].
     Node(NodeId, NodeChange<N>),
     /// Anything else.
     World(WorldChange<N, B>),
 }
 
 impl<N, B> Action<N, B> {
-    /// Changes both directions of a link.
+    /// Returns a change of both directions of a link.
     #[must_use]
     pub const fn link(link: LinkId, change: LinkChange) -> Self {
         Self::Link { link, direction: None, change }
     }
 
-    /// Changes a node.
+    /// Returns a change of a node.
     #[must_use]
     pub fn node(id: NodeId, change: impl FnOnce(&mut N, Duration) + Send + 'static) -> Self {
         Self::Node(id, Box::new(change))
     }
 
-    /// Changes the world.
+    /// Returns a change of the world.
     #[must_use]
     pub fn world(change: impl FnOnce(&mut World<N, B>) + Send + 'static) -> Self {
         Self::World(Box::new(change))

@@ -1,7 +1,7 @@
-//! Who is due when: a heap that knows where each entity is in it.
+//! The agenda: a heap that knows the position of each entity.
 //!
-//! An entity has at most one time, which can be moved without leaving a trace of the old one, so
-//! the heap is never larger than the world, and a change costs the logarithm of its size.
+//! An entity has at most one time, which can be changed without leaving the old one behind, so the
+//! heap is never larger than the world, and a change costs the logarithm of its size.
 
 use alloc::vec::Vec;
 

@@ -1,4 +1,4 @@
-//! What can be seen of a world from outside: packets in a capture, happenings in a record.
+//! Observing a world from outside: captured packets and recorded events.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -13,12 +13,12 @@ use crate::packet::{Packet, Payload};
 /// Bytes of a capture, if the caller does not begin one of another size: 256 MiB.
 const CAPTURE_LIMIT: usize = 256 << 20;
 
-/// At which end of a link packets are captured.
+/// The end of a link at which packets are captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TapPoint {
-    /// Where they are sent. Those that are dropped at once have a comment that says why.
+    /// The sending end. Packets that are dropped at once have a comment with the cause.
     Sender,
-    /// Where they arrive.
+    /// The receiving end.
     Receiver,
 }
 
@@ -29,46 +29,46 @@ pub(super) struct Tap {
     pub(super) receiver: Option<CaptureInterface>,
 }
 
-/// Something that happened in a world.
+/// A recorded event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// When.
+    /// The time.
     pub time: Duration,
-    /// What.
+    /// The event.
     pub observation: Observation,
 }
 
-/// What happened.
+/// An event in a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Observation {
-    /// A packet was given to a link, which took or dropped it.
+    /// A packet was passed to a link, which accepted or dropped it.
     Offered {
-        /// Which link.
+        /// The link.
         link: LinkId,
-        /// In which direction.
+        /// The direction.
         direction: Direction,
-        /// The protocol inside IP.
+        /// The IP protocol number.
         protocol: u8,
-        /// Bytes of the IP packet.
+        /// The size of the IP packet in bytes.
         bytes: usize,
-        /// What the link did at once. It may lose on the way what it took.
+        /// The immediate result. An accepted packet may still be lost.
         result: Result<(), DropCause>,
     },
     /// A packet arrived at the far end of a link.
     Arrived {
-        /// Which link.
+        /// The link.
         link: LinkId,
-        /// In which direction.
+        /// The direction.
         direction: Direction,
-        /// The protocol inside IP.
+        /// The IP protocol number.
         protocol: u8,
-        /// Bytes of the IP packet.
+        /// The size of the IP packet in bytes.
         bytes: usize,
-        /// The mark for congestion that it bears.
+        /// The ECN codepoint.
         ecn: u8,
     },
-    /// The time that a node had asked for.
+    /// The timer of a node expired.
     Timer(NodeId),
     /// A link was changed.
     Changed(LinkId),
@@ -144,8 +144,8 @@ impl Observers {
 }
 
 impl<N: Node<B>, B: Payload> World<N, B> {
-    /// Captures what passes one end of both directions of a link, under interfaces named after
-    /// `name`. All taps write to one capture.
+    /// Captures packets at one end of both directions of a link, on interfaces named after `name`.
+    /// All taps share one capture.
     pub fn tap(&mut self, link: LinkId, point: TapPoint, name: &str) {
         let capture = self.observers.capture.get_or_insert_with(|| Capture::new(CAPTURE_LIMIT));
         for (direction, arrow) in [(Direction::Forward, "→"), (Direction::Backward, "←")] {
@@ -159,7 +159,7 @@ impl<N: Node<B>, B: Payload> World<N, B> {
         }
     }
 
-    /// The capture of the taps so far, to be written to a file, or to be emptied now and then by
+    /// Returns the capture of all taps, to be written to a file, or to be emptied regularly with
     /// [`Capture::take`] in a long run.
     pub const fn capture_mut(&mut self) -> Option<&mut Capture> {
         self.observers.capture.as_mut()
@@ -194,18 +194,18 @@ impl<N: Node<B>, B: Payload> World<N, B> {
         (LinkId(slot / 2), direction)
     }
 
-    /// Keeps a record of what happens from now on, of so many happenings at most.
+    /// Starts recording events, up to this number.
     pub fn keep_records(&mut self, limit: usize) {
         self.observers.records = Some(Records { limit, ..Records::default() });
     }
 
-    /// What happened since [`Self::keep_records`].
+    /// Returns the events recorded since [`Self::keep_records`].
     #[must_use]
     pub fn records(&self) -> &[Record] {
         self.observers.records.as_ref().map_or(&[], |records| &records.kept)
     }
 
-    /// Happenings that there was no room for.
+    /// Returns the number of events beyond the limit.
     #[must_use]
     pub fn missed_records(&self) -> u64 {
         self.observers.records.as_ref().map_or(0, |records| records.missed)

@@ -19,14 +19,14 @@ fn name() -> String {
 fn of_memory() -> Vec<(Reason, &'static str)> {
     let (transport, family) = (Transport::Quic, Family::V6);
     vec![
-        (Reason::KnownGood { rtt: None }, "worked lately on this network"),
+        (Reason::KnownGood { rtt: None }, "worked recently on this network"),
         (
             Reason::KnownGood { rtt: Some(ms(31)) },
-            "worked lately on this network, round trip 31 ms",
+            "worked recently on this network, round trip 31 ms",
         ),
         (
             Reason::KnownBad { cause: Cause::Silent, retest_in: Duration::from_secs(241) },
-            "was silent lately; retest in 4 min",
+            "was silent recently; retest in 4 min",
         ),
         (
             Reason::RetestDue { cause: Cause::Refused },
@@ -40,26 +40,21 @@ fn of_memory() -> Vec<(Reason, &'static str)> {
             Reason::NetworkSilent { transport: Transport::Sctp, family, port: 0, silent_hosts: 3 },
             "sctp over IPv6 has been silent on this network for 3 other hosts",
         ),
-        (
-            Reason::Probe { one_in: 4 },
-            "one race in 4 asks again, beside a working connection, whether that still holds",
-        ),
+        (Reason::Probe { one_in: 4 }, "one race in 4 probes it again beside a working connection"),
         (
             Reason::NetworkLoses {
                 loss: Loss { sent_again: 3, handshakes: 16 },
                 head_start: ms(100),
                 second_tries: 3,
             },
-            "this network loses packets (3 of the last 16 handshakes sent some again): a head start is \
-             at least 100 ms, and what nobody answers is tried up to 3 times more",
+            "this network loses packets (3 of the last 16 handshakes retransmitted): the head start is at least 100 ms, and an unanswered attempt is repeated up to 3 times",
         ),
         (
             Reason::MoreWanted { than: Transport::Tcp, family: Family::V4 },
-            "tcp over IPv4 works, but this is more wanted and untried: tried beside the working \
-             connection",
+            "tcp over IPv4 works, but this one is preferred and untried: tried beside the working connection",
         ),
         (Reason::NotStarted, "not started: the race was over"),
-        (Reason::LastResort, "tried all the same, for nothing else is left"),
+        (Reason::LastResort, "tried anyway, because nothing else is left"),
     ]
 }
 
@@ -70,11 +65,11 @@ fn all() -> Vec<(Reason, &'static str)> {
 fn of_order() -> Vec<(Reason, &'static str)> {
     let transport = Transport::Quic;
     vec![
-        (Reason::FirstChoice { transport }, "quic is the most wanted transport"),
-        (Reason::NextChoice { transport }, "quic is the most wanted transport that is left"),
+        (Reason::FirstChoice { transport }, "quic is the most preferred transport"),
+        (Reason::NextChoice { transport }, "quic is the most preferred transport left"),
         (
             Reason::HeadStart { of: transport, delay: ms(80), rtt: Some(ms(40)) },
-            "quic is more wanted and gets a head start of 80 ms, from a round trip of 40 ms",
+            "quic is preferred and gets a head start of 80 ms, from a round trip of 40 ms",
         ),
         (
             Reason::HeadStartCut {
@@ -84,31 +79,30 @@ fn of_order() -> Vec<(Reason, &'static str)> {
                 other: Transport::Tcp,
                 needs: ms(2),
             },
-            "quic is more wanted, but with a round trip of 100 ms its head start is only 50 ms: \
+            "quic is preferred, but with a round trip of 100 ms its head start is only 50 ms: \
              tcp needs no more than 2 ms",
         ),
         (
             Reason::AttemptDelay { delay: ms(1500), rtt: Some(ms(500)) },
-            "starts 1500 ms after the attempt that it follows, from a round trip of 500 ms",
+            "starts 1500 ms after the previous attempt, from a round trip of 500 ms",
         ),
         (
             Reason::SecondTry { after: ms(100) },
-            "tried again beside the attempts that nobody had answered for 100 ms",
+            "tried again beside attempts that had been unanswered for 100 ms",
         ),
         (
             Reason::Service { name: name(), priority: 1, shuffled: true },
-            "HTTPS record for example.com with priority 1, drawn among equals",
+            "HTTPS record for example.com with priority 1, chosen at random among equals",
         ),
         (
             Reason::Alias { name: name() },
-            "address of the alias example.com, to which no HTTPS record leads",
+            "address of the alias example.com, which has no HTTPS record",
         ),
         (
             Reason::BesideRecords { name: name() },
-            "not as the HTTPS records of example.com say, but as without them: behind those that \
-             they lead to",
+            "not as the HTTPS records of example.com say, but as if there were none: after those that they name",
         ),
-        (Reason::Ech, "its record has an ECH configuration, which is relied on"),
+        (Reason::Ech, "its record has an ECH configuration, which is required"),
     ]
 }
 
@@ -117,12 +111,12 @@ fn of_addresses() -> Vec<(Reason, &'static str)> {
     vec![
         (
             Reason::AddressRule { rule: AddressRule::Precedence },
-            "behind the address before it: its precedence is lower (RFC 6724 rule 6)",
+            "after the previous address: its precedence is lower (RFC 6724 rule 6)",
         ),
         (Reason::FamilyTurn { family: Family::V4 }, "IPv4's turn: the families alternate"),
         (
             Reason::DeniedHint { name: name() },
-            "hint of the HTTPS record, though example.com itself has no such address: last of all",
+            "hint of the HTTPS record, although example.com itself has no such address: tried last",
         ),
         (
             Reason::Synthesised {
@@ -130,7 +124,7 @@ fn of_addresses() -> Vec<(Reason, &'static str)> {
                 prefix: crate::nat64::WELL_KNOWN_PREFIX.0,
                 prefix_len: 96,
             },
-            "stands for 192.0.2.1 through the network's NAT64 prefix 64:ff9b::/96",
+            "represents 192.0.2.1 through the network's NAT64 prefix 64:ff9b::/96",
         ),
         (Reason::Literal, "the address was given"),
         (Reason::Localhost, "localhost is this machine; DNS is not asked"),
@@ -138,12 +132,12 @@ fn of_addresses() -> Vec<(Reason, &'static str)> {
         (Reason::FamilyNotAllowed { family: Family::V6 }, "IPv6 was not asked for"),
         (
             Reason::NotInRecord { name: name(), transport, listed: vec!["h2".into()] },
-            "the HTTPS record for example.com lists h2, nothing that is spoken over quic here",
+            "the HTTPS record for example.com lists h2, none of which is supported over quic here",
         ),
-        (Reason::NotSpoken { transport }, "the target is not spoken to over quic"),
+        (Reason::NotSpoken { transport }, "the target is not reached over quic"),
         (
             Reason::AlwaysSecure { transport },
-            "quic always encrypts, and a connection in the clear was asked for",
+            "quic always encrypts, but an unencrypted connection was requested",
         ),
     ]
 }
@@ -179,8 +173,7 @@ fn of_bounds() -> Vec<(Reason, &'static str)> {
         ),
         (
             Reason::AliasToNothing { name: name() },
-            "the HTTPS record of example.com says that the service is not available: its own \
-             addresses are tried all the same",
+            "the HTTPS record of example.com says that the service is not available: its own addresses are tried anyway",
         ),
         (
             Reason::OnlyWithEch { name: name() },
@@ -189,8 +182,7 @@ fn of_bounds() -> Vec<(Reason, &'static str)> {
         ),
         (
             Reason::RecordsUnavailable { name: name() },
-            "DNS is protected and the HTTPS records of example.com cannot be had: connecting \
-             without them would weaken ECH",
+            "DNS is protected and the HTTPS records of example.com are unavailable: connecting without them would weaken ECH",
         ),
     ]
 }

@@ -72,12 +72,12 @@ impl Reason {
     /// What the memory says, and what follows from it.
     fn say_memory(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::KnownGood { rtt: None } => f.write_str("worked lately on this network"),
+            Self::KnownGood { rtt: None } => f.write_str("worked recently on this network"),
             Self::KnownGood { rtt: Some(rtt) } => {
-                write!(f, "worked lately on this network, round trip {}", Span(*rtt))
+                write!(f, "worked recently on this network, round trip {}", Span(*rtt))
             }
             Self::KnownBad { cause, retest_in } => {
-                write!(f, "{} lately; retest in {}", Failed(*cause), Span(*retest_in))
+                write!(f, "{} recently; retest in {}", Failed(*cause), Span(*retest_in))
             }
             Self::RetestDue { cause } => write!(
                 f,
@@ -94,25 +94,23 @@ impl Reason {
                 "{transport} to port {port} over {} has been silent on this network for {silent_hosts} other hosts",
                 Named(*family)
             ),
-            Self::Probe { one_in } => write!(
-                f,
-                "one race in {one_in} asks again, beside a working connection, whether that still holds"
-            ),
+            Self::Probe { one_in } => {
+                write!(f, "one race in {one_in} probes it again beside a working connection")
+            }
             Self::NetworkLoses { loss, head_start, second_tries } => write!(
                 f,
-                "this network loses packets ({} of the last {} handshakes sent some again): a head \
-                 start is at least {}, and what nobody answers is tried up to {second_tries} times more",
+                "this network loses packets ({} of the last {} handshakes retransmitted): the head start is at least {}, and an unanswered attempt is repeated up to {second_tries} times",
                 loss.sent_again,
                 loss.handshakes,
                 Span(*head_start)
             ),
             Self::MoreWanted { than, family } => write!(
                 f,
-                "{than} over {} works, but this is more wanted and untried: tried beside the working connection",
+                "{than} over {} works, but this one is preferred and untried: tried beside the working connection",
                 Named(*family)
             ),
             Self::NotStarted => f.write_str("not started: the race was over"),
-            Self::LastResort => f.write_str("tried all the same, for nothing else is left"),
+            Self::LastResort => f.write_str("tried anyway, because nothing else is left"),
             _ => self.say_order(f),
         }
     }
@@ -121,65 +119,65 @@ impl Reason {
     fn say_order(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::FirstChoice { transport } => {
-                write!(f, "{transport} is the most wanted transport")
+                write!(f, "{transport} is the most preferred transport")
             }
             Self::NextChoice { transport } => {
-                write!(f, "{transport} is the most wanted transport that is left")
+                write!(f, "{transport} is the most preferred transport left")
             }
             Self::HeadStart { of, delay, rtt: None } => {
-                write!(f, "{of} is more wanted and gets a head start of {}", Span(*delay))
+                write!(f, "{of} is preferred and gets a head start of {}", Span(*delay))
             }
             Self::HeadStart { of, delay, rtt: Some(rtt) } => write!(
                 f,
-                "{of} is more wanted and gets a head start of {}, from a round trip of {}",
+                "{of} is preferred and gets a head start of {}, from a round trip of {}",
                 Span(*delay),
                 Span(*rtt)
             ),
             Self::HeadStartCut { of, delay, rtt, other, needs } => write!(
                 f,
-                "{of} is more wanted, but with a round trip of {} its head start is only {}: {other} needs no more than {}",
+                "{of} is preferred, but with a round trip of {} its head start is only {}: {other} needs no more than {}",
                 Span(*rtt),
                 Span(*delay),
                 Span(*needs)
             ),
             Self::AttemptDelay { delay, rtt: None } => {
-                write!(f, "starts {} after the attempt that it follows", Span(*delay))
+                write!(f, "starts {} after the previous attempt", Span(*delay))
             }
             Self::AttemptDelay { delay, rtt: Some(rtt) } => write!(
                 f,
-                "starts {} after the attempt that it follows, from a round trip of {}",
+                "starts {} after the previous attempt, from a round trip of {}",
                 Span(*delay),
                 Span(*rtt)
             ),
             Self::SecondTry { after } => {
                 write!(
                     f,
-                    "tried again beside the attempts that nobody had answered for {}",
+                    "tried again beside attempts that had been unanswered for {}",
                     Span(*after)
                 )
             }
             Self::Service { name, priority, shuffled } => {
                 write!(f, "HTTPS record for {name} with priority {priority}")?;
-                if *shuffled { f.write_str(", drawn among equals") } else { Ok(()) }
+                if *shuffled { f.write_str(", chosen at random among equals") } else { Ok(()) }
             }
             Self::Alias { name } => {
-                write!(f, "address of the alias {name}, to which no HTTPS record leads")
+                write!(f, "address of the alias {name}, which has no HTTPS record")
             }
             Self::NoRecordLeadsHere { name } => {
                 write!(
                     f,
-                    "address of {name}, to which no HTTPS record leads: behind those that have one"
+                    "address of {name}, which no HTTPS record names: after those that one names"
                 )
             }
             Self::BesideRecords { name } => write!(
                 f,
-                "not as the HTTPS records of {name} say, but as without them: behind those that they lead to"
+                "not as the HTTPS records of {name} say, but as if there were none: after those that they name"
             ),
-            Self::Ech => f.write_str("its record has an ECH configuration, which is relied on"),
-            Self::QuicUnannounced => f.write_str(
-                "no HTTPS record announces QUIC; it is tried on the same port all the same",
-            ),
-            Self::AddressRule { rule } => write!(f, "behind the address before it: {rule}"),
+            Self::Ech => f.write_str("its record has an ECH configuration, which is required"),
+            Self::QuicUnannounced => {
+                f.write_str("no HTTPS record announces QUIC; it is tried on the same port anyway")
+            }
+            Self::AddressRule { rule } => write!(f, "after the previous address: {rule}"),
             Self::FamilyTurn { family } => {
                 write!(f, "{}'s turn: the families alternate", Named(*family))
             }
@@ -191,15 +189,15 @@ impl Reason {
     fn say_address(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Hint { name } => {
-                write!(f, "hint of the HTTPS record, until the address of {name} itself is in")
+                write!(f, "hint of the HTTPS record, until the address of {name} itself is known")
             }
             Self::DeniedHint { name } => write!(
                 f,
-                "hint of the HTTPS record, though {name} itself has no such address: last of all"
+                "hint of the HTTPS record, although {name} itself has no such address: tried last"
             ),
             Self::Synthesised { from, prefix, prefix_len } => write!(
                 f,
-                "stands for {from} through the network's NAT64 prefix {prefix}/{prefix_len}"
+                "represents {from} through the network's NAT64 prefix {prefix}/{prefix_len}"
             ),
             Self::Literal => f.write_str("the address was given"),
             Self::Localhost => f.write_str("localhost is this machine; DNS is not asked"),
@@ -211,24 +209,24 @@ impl Reason {
             }
             Self::NotInAnyRecord { transport, wanted } => write!(
                 f,
-                "the host has HTTPS records, and none lists {}: nobody speaks it over {transport} there",
+                "the host has HTTPS records, but none lists {}: it is not available over {transport} there",
                 List(wanted)
             ),
             Self::NotInRecord { name, transport, listed } => write!(
                 f,
-                "the HTTPS record for {name} lists {}, nothing that is spoken over {transport} here",
+                "the HTTPS record for {name} lists {}, none of which is supported over {transport} here",
                 Alpns(listed)
             ),
             Self::NotSpoken { transport } => {
-                write!(f, "the target is not spoken to over {transport}")
+                write!(f, "the target is not reached over {transport}")
             }
             Self::Lacking { transport, why } => {
-                write!(f, "{transport} cannot be spoken from here: {why}")
+                write!(f, "{transport} cannot be used here: {why}")
             }
             Self::AlwaysSecure { transport } => {
                 write!(
                     f,
-                    "{transport} always encrypts, and a connection in the clear was asked for"
+                    "{transport} always encrypts, but an unencrypted connection was requested"
                 )
             }
             _ => self.say_bounds(f),
@@ -255,11 +253,9 @@ impl Reason {
             Self::TooManyRecords { name, used, ignored } => {
                 write!(f, "{name} has {} HTTPS records: {used} are used", used + ignored)
             }
-            Self::TooManyNames { used, ignored } => write!(
-                f,
-                "the HTTPS records lead to {} names: {used} are asked for addresses",
-                used + ignored
-            ),
+            Self::TooManyNames { used, ignored } => {
+                write!(f, "the HTTPS records name {} hosts: {used} are resolved", used + ignored)
+            }
             Self::TooManyCandidates { used, ignored } => {
                 write!(f, "there are {} candidates: {used} are used", used + ignored)
             }
@@ -273,7 +269,7 @@ impl Reason {
         match self {
             Self::MandatoryUnknown { name, keys } => write!(
                 f,
-                "HTTPS record of {name} ignored: it demands key {}, which is unknown here",
+                "HTTPS record of {name} ignored: it requires key {}, which is not supported",
                 List(keys)
             ),
             Self::MalformedRecord { name, fault } => {
@@ -289,7 +285,7 @@ impl Reason {
             ),
             Self::AliasToNothing { name } => write!(
                 f,
-                "the HTTPS record of {name} says that the service is not available: its own addresses are tried all the same"
+                "the HTTPS record of {name} says that the service is not available: its own addresses are tried anyway"
             ),
             Self::OnlyWithEch { name } => write!(
                 f,
@@ -297,7 +293,7 @@ impl Reason {
             ),
             Self::RecordsUnavailable { name } => write!(
                 f,
-                "DNS is protected and the HTTPS records of {name} cannot be had: connecting without them would weaken ECH"
+                "DNS is protected and the HTTPS records of {name} are unavailable: connecting without them would weaken ECH"
             ),
             other => write!(f, "{other:?}"),
         }
@@ -318,7 +314,7 @@ impl fmt::Display for Failed {
             Cause::Certificate => "had a certificate that was not accepted",
             Cause::Protocol => "broke the protocol",
             Cause::Deadline => "was too slow",
-            Cause::Unsupported => "could not be spoken by this machine",
+            Cause::Unsupported => "is not supported by this machine",
             Cause::Local => "failed at a limit of this machine",
         })
     }
@@ -347,7 +343,7 @@ impl fmt::Display for RecordFault {
             Self::Mandatory => "its mandatory keys contradict the record",
             Self::NoAlpn => "it has no-default-alpn without alpn",
             Self::Port => "its port is 0",
-            Self::Target => "its target is no host name",
+            Self::Target => "its target is not a host name",
             Self::Ech => "its ECH configuration is too long",
         })
     }

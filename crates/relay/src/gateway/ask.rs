@@ -55,11 +55,11 @@ const fn refused(status: StatusCode, text: &'static str) -> Objection {
 pub(super) fn read(head: &request::Parts, is_tunnel: bool) -> Result<Ask, Objection> {
     match head.method {
         Method::CONNECT if !is_tunnel => {
-            return Err(refused(StatusCode::NOT_IMPLEMENTED, "There are no tunnels here."));
+            return Err(refused(StatusCode::NOT_IMPLEMENTED, "Tunnels are not supported."));
         }
         // It would show the fields that were added on the way (RFC 9110 §9.3.8).
         Method::TRACE => {
-            return Err(refused(StatusCode::METHOD_NOT_ALLOWED, "TRACE is not answered here."));
+            return Err(refused(StatusCode::METHOD_NOT_ALLOWED, "TRACE is not supported."));
         }
         _ => {}
     }
@@ -67,7 +67,7 @@ pub(super) fn read(head: &request::Parts, is_tunnel: bool) -> Result<Ask, Object
     check_values(&head.headers)?;
     check_hops(&head.headers, is_http1)?;
     if is_tunnel && head.headers.contains_key(header::CONTENT_LENGTH) {
-        return Err(bad("A tunnel has no length."));
+        return Err(bad("A tunnel must not have a Content-Length."));
     }
     Ok(Ask {
         target: target(head)?,
@@ -101,7 +101,7 @@ fn check_hops(headers: &HeaderMap, is_http1: bool) -> Result<(), Objection> {
     }
     for name in ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"] {
         if headers.contains_key(name) {
-            return Err(bad("HTTP/2 and HTTP/3 have no fields about the connection."));
+            return Err(bad("HTTP/2 and HTTP/3 must not have connection-specific fields."));
         }
     }
     let mut codings = headers.get_all(header::TE).iter();
@@ -113,11 +113,11 @@ fn check_hops(headers: &HeaderMap, is_http1: bool) -> Result<(), Objection> {
 
 /// Path and query (RFC 9112 §3.2.1), or `*`.
 fn target(head: &request::Parts) -> Result<String, Objection> {
-    const ODD: Objection = bad("The request target is no path.");
+    const ODD: Objection = bad("The request target is not a path.");
     if let Some(scheme) = head.uri.scheme_str()
         && !matches!(scheme, "http" | "https")
     {
-        return Err(bad("Only http and https are spoken here."));
+        return Err(bad("Only http and https are supported."));
     }
     let text = match head.uri.path_and_query() {
         Some(text) if !text.as_str().is_empty() => text.as_str(),
@@ -141,23 +141,25 @@ fn host(head: &request::Parts, is_http1: bool) -> Result<Option<HeaderValue>, Ob
     let mut fields = head.headers.get_all(header::HOST).iter();
     let (field, another) = (fields.next(), fields.next());
     if another.is_some() {
-        return Err(bad("A request has one Host field."));
+        return Err(bad("A request must have one Host field."));
     }
     let authority = head.uri.authority().map(Authority::as_str);
     let host = match (authority, field) {
         (Some(authority), Some(field)) => {
             if !field.as_bytes().eq_ignore_ascii_case(authority.as_bytes()) {
-                return Err(bad("Host and the request target name two hosts."));
+                return Err(bad("Host and the request target name different hosts."));
             }
             field.clone()
         }
         (Some(authority), None) => {
-            HeaderValue::try_from(authority).map_err(|_| bad("The host makes no sense."))?
+            HeaderValue::try_from(authority).map_err(|_| bad("The host is invalid."))?
         }
         (None, Some(field)) => field.clone(),
         (None, None) if head.version == Version::HTTP_10 => return Ok(None),
-        (None, None) if is_http1 => return Err(bad("An HTTP/1.1 request has one Host field.")),
-        (None, None) => return Err(bad("The request names no host.")),
+        (None, None) if is_http1 => {
+            return Err(bad("An HTTP/1.1 request must have one Host field."));
+        }
+        (None, None) => return Err(bad("The request has no host.")),
     };
     let parsed = Authority::try_from(host.as_bytes()).ok();
     let makes_sense = |authority: &Authority| {
@@ -167,7 +169,7 @@ fn host(head: &request::Parts, is_http1: bool) -> Result<Option<HeaderValue>, Ob
     };
     match parsed.is_some_and(|authority| makes_sense(&authority)) {
         true => Ok(Some(host)),
-        false => Err(bad("The host makes no sense.")),
+        false => Err(bad("The host is invalid.")),
     }
 }
 
@@ -182,14 +184,15 @@ fn framing(head: &request::Parts, is_http1: bool) -> Result<Framing, Objection> 
         (None, None) => Ok(Framing::Open),
         (Some(_), Some(_)) => Err(bad("Content-Length and Transfer-Encoding contradict.")),
         (Some(_), None) if head.version == Version::HTTP_10 => {
-            Err(bad("HTTP/1.0 has no Transfer-Encoding."))
+            Err(bad("HTTP/1.0 does not support Transfer-Encoding."))
         }
         (Some(coding), None) => {
             match another.is_none() && coding.as_bytes().eq_ignore_ascii_case(b"chunked") {
                 true => Ok(Framing::Open),
-                false => {
-                    Err(refused(StatusCode::NOT_IMPLEMENTED, "Of codings, chunked is understood."))
-                }
+                false => Err(refused(
+                    StatusCode::NOT_IMPLEMENTED,
+                    "The only supported transfer coding is chunked.",
+                )),
             }
         }
     }
@@ -197,7 +200,7 @@ fn framing(head: &request::Parts, is_http1: bool) -> Result<Framing, Objection> 
 
 /// One field, of digits alone (RFC 9110 §8.6).
 fn length(headers: &HeaderMap) -> Result<Option<u64>, Objection> {
-    const ODD: Objection = bad("Content-Length is one number.");
+    const ODD: Objection = bad("Content-Length must be one number.");
     let mut values = headers.get_all(header::CONTENT_LENGTH).iter();
     let Some(value) = values.next() else { return Ok(None) };
     if values.next().is_some() || !value.as_bytes().iter().all(u8::is_ascii_digit) {
@@ -217,7 +220,7 @@ fn expects_continue(head: &request::Parts) -> Result<bool, Objection> {
         true => Ok(true),
         false => Err(refused(
             StatusCode::EXPECTATION_FAILED,
-            "Of expectations, 100-continue is understood.",
+            "The only supported expectation is 100-continue.",
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! What a gateway is told before it begins.
+//! The configuration of a gateway.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use super::via::Pseudonym;
 
 type Observer = Box<dyn Fn(String) + Send + Sync>;
 
-/// Why there is no gateway.
+/// Why a gateway could not be built.
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub struct GatewayError(String);
 
-/// A gateway before its start: see [`Gateway::builder`].
+/// Builds a [`Gateway`]; see [`Gateway::builder`].
 pub struct GatewayBuilder {
     upstream: Upstream,
     limits: Limits,
@@ -33,7 +33,7 @@ pub struct GatewayBuilder {
 }
 
 impl Gateway {
-    /// A gateway to this upstream.
+    /// Returns a builder of a gateway to this upstream.
     pub fn builder(upstream: Upstream) -> GatewayBuilder {
         GatewayBuilder {
             upstream,
@@ -47,42 +47,43 @@ impl Gateway {
 }
 
 impl GatewayBuilder {
-    /// What the upstream may take.
+    /// Sets the limits of the upstream.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Believes the `Forwarded`, `X-Forwarded-*` and `X-Real-IP` of clients in this network, and adds to
-    /// them; may be called again. Those of all others are left out.
+    /// Trusts the `Forwarded`, `X-Forwarded-*` and `X-Real-IP` fields of clients in this network,
+    /// and appends to them; may be called repeatedly. Those of other clients are removed.
     pub fn trust(mut self, network: Network) -> Self {
         self.trusted.push(network);
         self
     }
 
-    /// Begins each connection to the upstream with the client's address, by version 2 of the PROXY
-    /// protocol. Connections then serve one client each.
+    /// Begins each connection to the upstream with the client's address, using version 2 of the
+    /// PROXY protocol. Each connection then serves only one client.
     pub fn proxy_protocol(mut self, proxy_protocol: bool) -> Self {
         self.proxy_protocol = proxy_protocol;
         self
     }
 
-    /// Whom to trust as an upstream by `https`; the platform's roots unless told otherwise.
+    /// Sets the trust in an `https` upstream. The default is the platform's roots.
     pub fn security(mut self, security: SecurityParameters) -> Self {
         self.security = Some(security);
         self
     }
 
-    /// Is called with a line when the upstream did not answer, once in 5 s for each kind of reason.
+    /// Sets a function that is called with a line when the upstream did not respond, at most once
+    /// in 5 s for each kind of reason.
     pub fn notices(mut self, observer: impl Fn(String) + Send + Sync + 'static) -> Self {
         self.notices = Some(Box::new(observer));
         self
     }
 
-    /// The gateway. It connects to its upstream when it is asked.
+    /// Builds the gateway. It connects to its upstream on demand.
     ///
     /// # Errors
-    /// If the roots that are to be trusted cannot be used.
+    /// If the trusted roots cannot be used.
     pub fn build(self) -> Result<Gateway, GatewayError> {
         let limits = self.limits;
         let connections = limits.connections.clamp(1, Semaphore::MAX_PERMITS);

@@ -1,4 +1,4 @@
-//! New connections to the upstream.
+//! Opens connections to the upstream.
 
 use std::io;
 use std::sync::Arc;

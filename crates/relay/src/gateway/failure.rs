@@ -1,4 +1,4 @@
-//! Why there is no response of the upstream: what the client is told, and what the log says.
+//! Why there is no response from the upstream: the text for the client and for the log.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ pub(super) enum Failure {
     /// The request is refused as it is.
     #[error("{}", .0.text)]
     Refused(Objection),
-    /// The request has been here before.
-    #[error("the request has been here before: the upstream leads back to this gateway")]
+    /// The request was forwarded in a loop.
+    #[error("a loop: the upstream leads back to this gateway")]
     Loop,
     /// The client's body did not come.
     #[error("{0}")]
     Upload(UploadError),
     /// All connections are taken.
-    #[error("all {0} connections to the upstream are taken")]
+    #[error("all {0} connections to the upstream are in use")]
     Busy(usize),
     /// No connection.
     #[error("{0}")]
@@ -32,13 +32,13 @@ pub(super) enum Failure {
     #[error("{0}")]
     ConnectTimedOut(String),
     /// No answer in time.
-    #[error("it was connected and has not answered for {0:?}")]
+    #[error("it accepted the connection but has not answered for {0:?}")]
     Silent(Duration),
     /// It closed or reset the connection.
-    #[error("it ended the connection before it answered: {0}")]
+    #[error("it closed the connection before it answered: {0}")]
     Closed(String),
     /// What it said is no response.
-    #[error("its answer makes no sense: {0}")]
+    #[error("its response is invalid: {0}")]
     Malformed(String),
 }
 
@@ -75,12 +75,12 @@ impl Failure {
     pub(super) const fn text(&self) -> &'static str {
         match self {
             Self::Refused(objection) => objection.text,
-            Self::Loop => "The request has been here before.",
+            Self::Loop => "The request was forwarded in a loop.",
             Self::Upload(UploadError::TooLarge(_)) => "The request body is too large.",
             Self::Upload(UploadError::Length) => {
                 "The request body is not as long as its Content-Length."
             }
-            Self::Upload(_) => "The request body did not come to its end.",
+            Self::Upload(_) => "The request body was incomplete.",
             Self::Busy(_) => "The application behind this server is busy.",
             Self::Unreachable(_) => "The application behind this server cannot be reached.",
             Self::ConnectTimedOut(_) => {
@@ -90,7 +90,7 @@ impl Failure {
             Self::Closed(_) => {
                 "The application behind this server closed the connection without an answer."
             }
-            Self::Malformed(_) => "The application behind this server gave no valid answer.",
+            Self::Malformed(_) => "The application behind this server sent an invalid response.",
         }
     }
 

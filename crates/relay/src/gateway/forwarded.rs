@@ -16,14 +16,14 @@ const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
-/// A network whose hosts are proxies that are trusted: `10.0.0.0/8`, `2001:db8::/32`, or one address.
+/// A network of trusted proxies: `10.0.0.0/8`, `2001:db8::/32`, or a single address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     address: IpAddr,
     bits: u8,
 }
 
-/// Why a text is no [`Network`].
+/// The error of parsing a [`Network`].
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("expected an address, or a network such as 10.0.0.0/8 or 2001:db8::/32")]
 pub struct NetworkError;
@@ -44,7 +44,7 @@ impl FromStr for Network {
 }
 
 impl Network {
-    /// Whether an address is in it.
+    /// Returns whether an address is in the network.
     pub fn contains(&self, address: IpAddr) -> bool {
         let bits = u32::from(self.bits);
         match (address.to_canonical(), self.address) {

@@ -1,38 +1,39 @@
-//! What a gateway allows its upstream, and what it asks of it.
+//! The limits of a gateway towards its upstream.
 
 use std::time::Duration;
 
-/// The bounds of a [`Gateway`](super::Gateway). What clients may do is for the limits of the server in
-/// front of it to say.
+/// The limits of a [`Gateway`](super::Gateway) towards its upstream. Those of clients are limits of
+/// the server in front of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections to the upstream at once, with those that nothing is asked on and those that were
-    /// upgraded: 4096. A request above it waits for [`Self::connect_time`], and is then answered 503.
+    /// Connections to the upstream, including idle and upgraded ones: 4096 by default. Further
+    /// requests wait for [`Self::connect_time`], and are then answered with 503.
     pub connections: usize,
-    /// Connections kept for further requests: 256.
+    /// Idle connections kept for further requests: 256 by default.
     pub idle_connections: usize,
-    /// How long one is kept: 4 s. Node and uvicorn close theirs after 5 s, and a request that meets the
-    /// close on its way is lost unless it may be sent again.
+    /// How long an idle connection is kept: 4 s by default. Node and uvicorn close theirs after 5
+    /// s, and a request that crosses with the close is lost unless it may be retried.
     pub keep_time: Duration,
-    /// Until a connection is up, or given up with 504: 5 s.
+    /// The time for connecting, after which requests are answered with 504: 5 s by default.
     pub connect_time: Duration,
-    /// Until the head of a response, while the upstream takes nothing of the request: 60 s. Then it is
-    /// 504.
+    /// The time for the head of a response, while the upstream reads nothing of the request: 60 s
+    /// by default. Then the answer is 504.
     pub response_time: Duration,
-    /// For what `Expect: 100-continue` waits for: 1 s. Then the body is sent unasked (RFC 9110 §10.1.1).
+    /// How long to wait after `Expect: 100-continue`: 1 s by default. Then the body is sent anyway
+    /// (RFC 9110 §10.1.1).
     pub continue_time: Duration,
-    /// Between two pieces of a response: 5 min. Then it is broken off.
+    /// The time between two pieces of a response: 5 min by default. Then it is aborted.
     pub idle_time: Duration,
-    /// Without a byte in either direction on a connection that was upgraded: 1 h.
+    /// The time without a byte in either direction on an upgraded connection: 1 h by default.
     pub tunnel_idle_time: Duration,
-    /// Bytes of a response's head: 64 KiB. A bigger one is 502.
+    /// Bytes of a response's head: 64 KiB by default. A larger one is answered with 502.
     pub header_bytes: usize,
-    /// Fields of a response: 200. More are 502.
+    /// Fields of a response: 200 by default. More are answered with 502.
     pub header_fields: usize,
 }
 
 impl Limits {
-    /// The smallest useful [`Self::header_bytes`]: what hyper reads with at least.
+    /// The smallest useful [`Self::header_bytes`]: hyper's minimum buffer.
     pub const MIN_HEADER_BYTES: usize = 8 * 1024;
 }
 

@@ -1,4 +1,4 @@
-//! What who runs the gateway is told, without being flooded while an upstream is down.
+//! Notices for the operator of the gateway, rate-limited while an upstream is down.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -41,7 +41,7 @@ impl Notices {
         let Some(unsaid) = self.due(failure.reason(), Instant::now()) else { return };
         let more = match unsaid {
             0 => String::new(),
-            more => format!(" (and {more} more of the kind before it)"),
+            more => format!(" (and {more} more like it before)"),
         };
         let status = failure.status().as_u16();
         observer(format!("{}: {status}: {failure}{more}", what()));

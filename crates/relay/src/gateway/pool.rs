@@ -1,4 +1,4 @@
-//! Connections to the upstream that wait for further requests.
+//! A tower service that forwards requests to an upstream. Clones share the same gateway.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;

@@ -26,7 +26,7 @@ type AnyBody = Pin<Box<dyn Body<Data = Bytes, Error = BoxError> + Send>>;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub(super) enum UploadError {
     /// The client broke off.
-    #[error("the client broke off its request: {0}")]
+    #[error("the client aborted its request: {0}")]
     Broken(String),
     /// It is bigger than the server allows.
     #[error("{0}")]

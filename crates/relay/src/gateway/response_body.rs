@@ -23,10 +23,10 @@ use super::stats::Counters;
 #[derive(Debug, Error)]
 pub enum ResponseBodyError {
     /// The upstream broke it off.
-    #[error("the upstream broke its response off: {0}")]
+    #[error("the upstream aborted its response: {0}")]
     Broken(hyper::Error),
     /// The upstream said nothing for too long.
-    #[error("the upstream has said nothing for {0:?} in the middle of its response")]
+    #[error("the upstream was silent for {0:?} in the middle of its response")]
     Silent(Duration),
     /// A tunnel ended without a proper end.
     #[error("the tunnel to the upstream broke, or nothing moved in it for too long")]

@@ -37,7 +37,7 @@ impl Gateway {
         Self(Arc::new(shared))
     }
 
-    /// What it has done so far.
+    /// Returns the counters so far.
     pub fn stats(&self) -> Stats {
         self.0.counters.snapshot()
     }
@@ -147,7 +147,7 @@ where
         return Err(Failure::Malformed("it switched protocols unasked".to_owned()));
     }
     if response.headers().contains_key(header::TRANSFER_ENCODING) && !is_chunked_alone(&response) {
-        return Err(Failure::Malformed("of codings, chunked is understood".to_owned()));
+        return Err(Failure::Malformed("the only supported transfer coding is chunked".to_owned()));
     }
     let idle_time = shared.limits.idle_time;
     let mut response = response.map(|body| ResponseBody::of_upstream(body, lease, idle_time));
@@ -157,7 +157,7 @@ where
 
 const UNWRITABLE: Failure = Failure::Refused(Objection {
     status: StatusCode::BAD_REQUEST,
-    text: "The request target makes no sense.",
+    text: "The request target is invalid.",
 });
 
 fn is_chunked_alone<B>(response: &Response<B>) -> bool {
@@ -197,7 +197,7 @@ where
 
 const UNKNOWN_PROTOCOL: Failure = Failure::Refused(Objection {
     status: StatusCode::NOT_IMPLEMENTED,
-    text: "Of protocols for CONNECT, websocket is understood.",
+    text: "The only supported protocol for CONNECT is websocket.",
 });
 
 /// Opens a WebSocket for a client that asked by extended CONNECT (RFC 8441 §5), or passes on why there is
@@ -216,7 +216,9 @@ async fn switch_on_stream(
     let (mut response, lease) = forward::send(shared, owner, onward).await?;
     if response.status().is_success() {
         // To the client it would be a WebSocket.
-        return Err(Failure::Malformed("it answered as if no WebSocket were asked for".to_owned()));
+        return Err(Failure::Malformed(
+            "it responded as if no WebSocket had been requested".to_owned(),
+        ));
     }
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         let idle_time = shared.limits.idle_time;
@@ -224,7 +226,7 @@ async fn switch_on_stream(
         return Ok(response.map(|body| ResponseBody::of_upstream(body, lease, idle_time)));
     }
     if !websocket::is_agreed(Some(&key), response.headers()) {
-        return Err(Failure::Malformed("it switched to something that is no WebSocket".to_owned()));
+        return Err(Failure::Malformed("it switched to something other than WebSocket".to_owned()));
     }
     let upstream = hyper::upgrade::on(&mut response);
     fields::of_response(response.headers_mut());
@@ -251,7 +253,7 @@ async fn switch(
         return Ok(response.map(|body| ResponseBody::of_upstream(body, lease, idle_time)));
     }
     if !websocket::is_agreed(key.as_ref(), response.headers()) {
-        return Err(Failure::Malformed("it switched to something that is no WebSocket".to_owned()));
+        return Err(Failure::Malformed("it switched to something other than WebSocket".to_owned()));
     }
     let upstream = hyper::upgrade::on(&mut response);
     fields::of_response(response.headers_mut());

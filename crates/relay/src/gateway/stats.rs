@@ -1,4 +1,4 @@
-//! What a gateway has done.
+//! The counters of a gateway.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -6,25 +6,25 @@ use eyas_http::metrics::Page;
 
 use super::failure::Reason;
 
-/// What a gateway has done so far.
+/// The counters of a gateway.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Connections to the upstream that are open now.
+    /// Open connections to the upstream.
     pub open: u64,
-    /// Connections that were made.
+    /// Connections made.
     pub connections: u64,
-    /// Requests that went over a connection that had served others.
+    /// Requests on a connection that had served others.
     pub reused: u64,
-    /// Requests that were sent again, because nothing can have come of the first time.
+    /// Requests that were retried because the first attempt cannot have had an effect.
     pub repeated: u64,
-    /// Connections that became something else, such as WebSockets, open now.
+    /// Currently open upgraded connections, such as WebSockets.
     pub tunnels: u64,
     /// The same since the start.
     pub tunnels_begun: u64,
-    /// Responses of the upstream that broke off.
+    /// Responses aborted by the upstream.
     pub broken_off: u64,
-    /// Requests without a response of the upstream, by the reason, in the order of
+    /// Requests without a response from the upstream, by reason, in the order of
     /// [`Stats::REASONS`].
     pub failures: [u64; Reason::NAMES.len()],
 }
@@ -33,14 +33,11 @@ impl Stats {
     /// Why there was no response: names used in metrics.
     pub const REASONS: [&'static str; Reason::NAMES.len()] = Reason::NAMES;
 
-    /// Adds families to a page of metrics.
+    /// Adds the metrics to a page.
     pub fn write(&self, page: &mut Page) {
-        page.gauge("eyas_upstream_connections", "Connections to the upstream that are open now.");
+        page.gauge("eyas_upstream_connections", "Open connections to the upstream.");
         page.row(self.open);
-        page.counter(
-            "eyas_upstream_connections_total",
-            "Connections to the upstream that were made.",
-        );
+        page.counter("eyas_upstream_connections_total", "Connections made to the upstream.");
         page.row(self.connections);
         let help = "Requests sent over a connection that had served others.";
         page.counter("eyas_upstream_reused_total", help);
@@ -48,13 +45,13 @@ impl Stats {
         let help = "Requests sent again over a new connection, for nothing had come of them.";
         page.counter("eyas_upstream_repeated_total", help);
         page.row(self.repeated);
-        page.gauge("eyas_upstream_tunnels", "WebSockets and the like that are open now.");
+        page.gauge("eyas_upstream_tunnels", "Open WebSockets and other tunnels.");
         page.row(self.tunnels);
-        page.counter("eyas_upstream_tunnels_total", "WebSockets and the like that were opened.");
+        page.counter("eyas_upstream_tunnels_total", "WebSockets and other tunnels opened.");
         page.row(self.tunnels_begun);
-        page.counter("eyas_upstream_broken_off_total", "Responses that the upstream broke off.");
+        page.counter("eyas_upstream_broken_off_total", "Responses aborted by the upstream.");
         page.row(self.broken_off);
-        let help = "Requests without a response of the upstream, by the reason.";
+        let help = "Requests without a response from the upstream, by reason.";
         page.counter("eyas_upstream_failures_total", help);
         page.rows("reason", Self::REASONS.into_iter().zip(self.failures));
     }

@@ -1,4 +1,4 @@
-//! Where an upstream is.
+//! The address of an upstream.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,9 +8,9 @@ use eyas::race::target::Host;
 use http::HeaderValue;
 use thiserror::Error;
 
-/// Where an upstream is: `http://host:port`, `https://host:port` or `unix:/path`. A path behind the
-/// port would have to be put before that of each request, and taken out of redirections and cookies
-/// again, so there is none.
+/// The address of an upstream: `http://host:port`, `https://host:port` or `unix:/path`. Paths are
+/// not supported, because they would have to be added to that of each request, and removed from
+/// redirects and cookies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upstream(pub(super) Place);
 
@@ -20,17 +20,17 @@ pub(super) enum Place {
     Unix(PathBuf),
 }
 
-/// Why a text names no upstream.
+/// The error of parsing an [`Upstream`].
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UpstreamError {
-    /// It is none of the URLs that are understood.
+    /// It is not one of the supported URLs.
     #[error("expected http://HOST:PORT, https://HOST:PORT or unix:/PATH")]
     Form,
     /// It has a path, a query, a user or a fragment.
-    #[error("an upstream has no path, query or user: requests bring their own; leave out {0:?}")]
+    #[error("an upstream has no path, query or user, as requests have their own; omit {0:?}")]
     Surplus(String),
-    /// The host is none.
+    /// The host is invalid.
     #[error("{0}")]
     Host(String),
 }

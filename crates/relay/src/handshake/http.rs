@@ -62,7 +62,7 @@ fn request(
         Ok(httparse::Status::Complete(length)) if length == head.len() => {}
         Err(httparse::Error::TooManyHeaders) => return Err(Refusal::TooLong),
         Ok(_) => return Err(Refusal::Malformed("a line of its request ends wrongly".to_owned())),
-        Err(cause) => return Err(Refusal::Malformed(format!("its request is no HTTP: {cause}"))),
+        Err(cause) => return Err(Refusal::Malformed(format!("its request is not HTTP: {cause}"))),
     }
     let (method, target) = (parsed.method.unwrap_or_default(), parsed.path.unwrap_or_default());
     *user = shown(users, only(parsed.headers, "proxy-authorization"))?;
@@ -96,13 +96,13 @@ pub(crate) fn asked(target: &str) -> Result<Destination, Refusal> {
 }
 
 fn no_port(target: &str) -> Refusal {
-    Refusal::Malformed(format!("CONNECT wants host:port, and not {target:?}"))
+    Refusal::Malformed(format!("CONNECT requires host:port, not {target:?}"))
 }
 
 /// Destination, authority and path of a URL.
 fn absolute(target: &str) -> Result<(Destination, &str, String), Refusal> {
     let Some((scheme, rest)) = target.split_once("://") else {
-        let why = "this is a proxy: a request to it has a whole URL, such as http://example.org/";
+        let why = "this is a proxy: requests need an absolute URL, such as http://example.org/";
         return Err(Refusal::Malformed(why.to_owned()));
     };
     if !scheme.eq_ignore_ascii_case("http") {
@@ -117,7 +117,7 @@ fn absolute(target: &str) -> Result<(Destination, &str, String), Refusal> {
         // In brackets a colon belongs to the address.
         Some((host, port)) if !port.ends_with(']') => {
             let number = if port.is_empty() { Ok(80) } else { port.parse() };
-            (host, number.map_err(|_| Refusal::Malformed(format!("{port:?} is no port")))?)
+            (host, number.map_err(|_| Refusal::Malformed(format!("{port:?} is not a port")))?)
         }
         _ => (authority, 80),
     };
@@ -160,7 +160,7 @@ fn body(fields: &[httparse::Header<'_>]) -> Result<Body, Refusal> {
             match codings.next().is_none() && coding.trim_ascii().eq_ignore_ascii_case(b"chunked") {
                 true => Ok(Body::chunked()),
                 false => {
-                    let why = "no transfer coding but chunked is known here".to_owned();
+                    let why = "no transfer coding but chunked is supported".to_owned();
                     Err(Refusal::Unsupported(why))
                 }
             }
@@ -170,7 +170,7 @@ fn body(fields: &[httparse::Header<'_>]) -> Result<Body, Refusal> {
             let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
             match text.parse() {
                 Ok(length) if is_number && lengths.next().is_none() => Ok(Body::of_length(length)),
-                _ => malformed("the length of its body is no single number"),
+                _ => malformed("the length of its body is not a single number"),
             }
         }
     }

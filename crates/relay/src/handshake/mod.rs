@@ -68,7 +68,7 @@ impl std::fmt::Display for Destination {
     }
 }
 
-/// What a client speaks to the proxy.
+/// The protocol between client and proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Protocol {
     /// SOCKS version 5.
@@ -79,16 +79,16 @@ pub enum Protocol {
     Connect,
     /// HTTP/1.1 with a URL in the request line.
     Http,
-    /// Its own: it was not asked ([`interception`](crate::interception)).
+    /// None: the connection was intercepted ([`interception`](crate::interception)).
     Intercepted,
 }
 
 impl Protocol {
-    /// All of them.
+    /// All protocols.
     pub const ALL: [Self; 5] =
         [Self::Socks5, Self::Socks4, Self::Connect, Self::Http, Self::Intercepted];
 
-    /// As it is called in lines and metrics.
+    /// Returns the name used in lines and metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Socks5 => "socks5",
@@ -100,10 +100,10 @@ impl Protocol {
     }
 }
 
-/// What a client asks for.
+/// A client's request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// A stream of bytes to this destination.
+    /// A byte stream to this destination.
     Connect(Destination),
     /// This destination is to get `head`, and then so much of what follows as belongs to the body.
     Forward {
@@ -114,15 +114,15 @@ pub enum Request {
         /// How the body ends.
         body: Body,
     },
-    /// Datagrams to wherever they say, for as long as the connection lasts (UDP ASSOCIATE).
+    /// Datagrams to any destination, for as long as the connection lasts (UDP ASSOCIATE).
     Associate {
-        /// The port that they will come from, if the client says so.
+        /// The port that they will be sent from, if the client announced it.
         port: Option<u16>,
     },
 }
 
 impl Request {
-    /// Where it leads, if that is one place.
+    /// Returns the destination, if there is a single one.
     pub fn destination(&self) -> Option<&Destination> {
         match self {
             Self::Connect(destination) | Self::Forward { destination, .. } => Some(destination),

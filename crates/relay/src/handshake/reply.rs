@@ -1,4 +1,4 @@
-//! Why a client does not get what it wants, in the codes of each protocol.
+//! Why a client's request is refused, with the codes of each protocol.
 
 use std::fmt;
 
@@ -7,33 +7,33 @@ use eyas::race::dns::DnsFailure;
 use eyas::race::evidence::Cause;
 use eyas::race::io::RaceFailure;
 
-/// Why a client does not get what it wants. The text is for people.
+/// Why a client's request is refused. The text is for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// The client breaks its protocol, or asks for what makes no sense.
+    /// The client violated its protocol, or its request is invalid.
     Malformed(String),
     /// Its message is too long.
     TooLong,
-    /// It has not shown that it may use the proxy.
+    /// It has not authenticated.
     NoUser,
-    /// The proxy does not do what it asks for.
+    /// The proxy does not support the request.
     Unsupported(String),
-    /// The kind of address that it names is not known.
+    /// The type of its address is not supported.
     AddressKind(u8),
-    /// The rules of the proxy do not let it go there.
+    /// The rules of the proxy do not allow the destination.
     NotAllowed(String),
-    /// Nobody listens there.
+    /// Nothing is listening there.
     Refused(String),
-    /// There is no way to the host.
+    /// There is no route to the host.
     HostUnreachable(String),
     /// This machine has no network.
     NetworkUnreachable(String),
-    /// DNS does not know the host, or does not answer.
+    /// DNS does not know the host, or did not answer.
     NoAddress(String),
-    /// Nothing answered in time.
+    /// There was no answer in time.
     TimedOut(String),
-    /// Something else went wrong.
+    /// Another error.
     Failed(String),
 }
 
@@ -86,7 +86,7 @@ impl Refusal {
         "failed",
     ];
 
-    /// The name used in JSON and metrics.
+    /// Returns the name used in JSON and metrics.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Malformed(_) => "malformed",
@@ -129,9 +129,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLong => f.write_str("the head of the request is too long"),
-            Self::NoUser => {
-                f.write_str("a user's name and password are needed, and were not right")
-            }
+            Self::NoUser => f.write_str("a valid user name and password are required"),
             Self::AddressKind(kind) => write!(f, "SOCKS5 has no address of kind {kind}"),
             Self::Malformed(text)
             | Self::Unsupported(text)

@@ -33,7 +33,7 @@ fn request(bytes: &[u8], with_users: bool) -> Option<Read> {
         match text(bytes, after_user)? {
             Ok((name, after)) => match std::str::from_utf8(name) {
                 Ok(name) => (Destination::parse(name, port), after),
-                Err(_) => (Err(Refusal::Malformed("the host is no text".to_owned())), after),
+                Err(_) => (Err(Refusal::Malformed("the host is not text".to_owned())), after),
             },
             Err(why) => return refused(why),
         }
@@ -44,7 +44,9 @@ fn request(bytes: &[u8], with_users: bool) -> Option<Read> {
         return refused(Refusal::NoUser);
     }
     if fixed[1] != CONNECT {
-        return refused(Refusal::Unsupported("of SOCKS4 only CONNECT is done here".to_owned()));
+        return refused(Refusal::Unsupported(
+            "the only supported SOCKS4 command is CONNECT".to_owned(),
+        ));
     }
     match destination {
         Ok(destination) => {

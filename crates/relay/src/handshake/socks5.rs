@@ -53,7 +53,7 @@ fn greeting(bytes: &[u8], with_users: bool) -> Option<Read> {
         true => Read::Next(2 + count, answer([VERSION, wanted]), super::Stage::Socks5(next)),
         false if with_users => Read::Refused(answer([VERSION, NO_METHOD]), Refusal::NoUser),
         false => {
-            let why = "it offers no method without authentication, and this proxy asks for none";
+            let why = "it requires authentication, which this proxy does not have";
             Read::Refused(answer([VERSION, NO_METHOD]), Refusal::Malformed(why.to_owned()))
         }
     })
@@ -79,7 +79,7 @@ fn password(bytes: &[u8], users: Option<&Users>, user: &mut Option<String>) -> O
 fn request(bytes: &[u8]) -> Option<Read> {
     let refused = |why: Refusal| Some(Read::Refused(reply(why.socks5(), None), why));
     if *bytes.first()? != VERSION {
-        return refused(Refusal::Malformed("its request is not of SOCKS5".to_owned()));
+        return refused(Refusal::Malformed("its request is not SOCKS5".to_owned()));
     }
     let command = *bytes.get(1)?;
     let (destination, length) = match address(bytes, 3) {
@@ -93,7 +93,7 @@ fn request(bytes: &[u8]) -> Option<Read> {
             let port = Some(port(bytes, length - 2)?).filter(|port| *port != 0);
             return Some(Read::Request(length, Protocol::Socks5, Request::Associate { port }));
         }
-        2 => return refused(Refusal::Unsupported("BIND is not done here".to_owned())),
+        2 => return refused(Refusal::Unsupported("BIND is not supported".to_owned())),
         other => {
             return refused(Refusal::Unsupported(format!("SOCKS5 has no command {other}")));
         }
@@ -133,7 +133,7 @@ fn named(bytes: &[u8], at: usize) -> Option<Address> {
     let port = port(bytes, after)?;
     let destination = match std::str::from_utf8(name) {
         Ok(name) => Destination::parse(name, port),
-        Err(_) => Err(Refusal::Malformed("the host is no text".to_owned())),
+        Err(_) => Err(Refusal::Malformed("the host is not text".to_owned())),
     };
     Some((destination, after + 2))
 }

@@ -197,7 +197,7 @@ impl Interception {
 
     async fn live(self: &Arc<Self>, life: &mut Life, flow: &Flow) -> Result<Ending, Ending> {
         let Some(destination) = self.destination(flow.destination) else {
-            let why = format!("{} stands for no name any more", flow.destination.ip());
+            let why = format!("{} no longer represents a name", flow.destination.ip());
             return Err(Ending::Refused(Refusal::NoAddress(why)));
         };
         life.destination = Some(destination.clone());

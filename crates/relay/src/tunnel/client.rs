@@ -166,7 +166,7 @@ impl Client {
 
 fn told_of_move(former: &Tunnel, better: &Tunnel) -> String {
     format!(
-        "connected over {} as well: new connections go there, those that are open stay on {}",
+        "connected over {} as well: new connections use it, open ones stay on {}",
         better.way, former.way
     )
 }

@@ -29,8 +29,8 @@ pub(crate) async fn introduce(client: &mut TcpStream) -> Option<Speaker> {
         Ok(Some(Request::Connect(to))) => Some(Speaker { to, handshake }),
         Ok(Some(request @ (Request::Forward { .. } | Request::Associate { .. }))) => {
             let text = match request {
-                Request::Associate { .. } => "the tunnel carries streams, and no UDP",
-                _ => "the tunnel serves SOCKS and CONNECT, and no URLs: use socks5h://",
+                Request::Associate { .. } => "the tunnel carries streams, but no UDP",
+                _ => "the tunnel supports SOCKS and CONNECT, but no URLs: use socks5h://",
             };
             let refusal = Refusal::Unsupported(text.to_owned());
             let _ = client.write_all(&handshake.refused(&refusal)).await;

@@ -47,7 +47,7 @@ pub(crate) fn listen(at: &Place) -> Result<(Vec<TcpListener>, u16), ListenError>
         bind => {
             let bind = bind.trim_start_matches('[').trim_end_matches(']');
             let no_address =
-                |_| ListenError { words: format!("{bind:?} is no address"), is_taken: false };
+                |_| ListenError { words: format!("{bind:?} is not an address"), is_taken: false };
             vec![vec![bind.parse().map_err(no_address)?]]
         }
     };
@@ -107,7 +107,7 @@ pub(crate) async fn connect(
         if is_sifted { not_allowed() } else { (Why::Failed, error.to_string()) }
     })?;
     let feedback = connection.feedback();
-    let other = |_| (Why::Failed, "the connection is not one of TCP".to_owned());
+    let other = |_| (Why::Failed, "the connection is not TCP".to_owned());
     let tcp = connection.into_tcp().map_err(other)?;
     Ok(Reached { tcp, feedback })
 }

@@ -129,7 +129,7 @@ pub enum Frame {
 
 /// What breaks the protocol, in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the other end broke the tunnel's protocol: {0}")]
+#[error("the other end violated the tunnel's protocol: {0}")]
 pub struct Broken(pub &'static str);
 
 /// Puts a frame behind what is in the buffer.
@@ -200,7 +200,7 @@ pub fn decode(from: &mut BytesMut) -> Result<Option<(u32, Frame)>, Broken> {
         return Err(Broken("a frame is too long"));
     }
     if kind > kind::DELIVERED {
-        return Err(Broken("a frame of a kind that there is not"));
+        return Err(Broken("a frame of an unknown kind"));
     }
     if from.len() < HEADER + length {
         return Ok(None);
@@ -213,7 +213,7 @@ pub fn decode(from: &mut BytesMut) -> Result<Option<(u32, Frame)>, Broken> {
 fn decode_payload(kind: u8, mut payload: Bytes) -> Result<Frame, Broken> {
     let of_length = |wanted: usize| match payload.len() == wanted {
         true => Ok(()),
-        false => Err(Broken("a frame has not the length of its kind")),
+        false => Err(Broken("a frame has the wrong length for its kind")),
     };
     Ok(match kind {
         kind::HELLO => {
@@ -295,7 +295,7 @@ fn encode_purpose(purpose: &Purpose, into: &mut BytesMut) {
 }
 
 fn decode_purpose(mut payload: Bytes) -> Result<Purpose, Broken> {
-    const BROKEN: Broken = Broken("what a channel is opened for cannot be read");
+    const BROKEN: Broken = Broken("the purpose of a new channel cannot be parsed");
     let text = |payload: Bytes| match payload.len() <= MAX_WORDS {
         true => String::from_utf8(payload.to_vec()).map_err(|_| BROKEN),
         false => Err(BROKEN),

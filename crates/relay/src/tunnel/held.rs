@@ -108,7 +108,7 @@ impl Held {
                     self.served.spawn(answer(Arc::clone(setup), asked, to));
                 }
                 None => {
-                    asked.refuse(Why::NotAllowed, "this client has not asked for it".to_owned())
+                    asked.refuse(Why::NotAllowed, "this client has not requested it".to_owned())
                 }
             }
         }

@@ -122,7 +122,7 @@ fn authorized(line: &str) -> Result<(KeyFingerprint, Grant), String> {
         false => split_outside_quotes(line, ' ').ok_or("there is no key")?,
     };
     let (key, name) = rest.trim().split_once(char::is_whitespace).unwrap_or((rest.trim(), ""));
-    let key = key.parse().map_err(|error| format!("{key:?} is no key: {error}"))?;
+    let key = key.parse().map_err(|error| format!("{key:?} is not a key: {error}"))?;
     let (mut open, mut listen, mut networks) = (None::<Vec<Pattern>>, None::<Vec<_>>, Vec::new());
     let mut left = Some(options).filter(|options| !options.is_empty());
     while let Some(options) = left {
@@ -134,7 +134,7 @@ fn authorized(line: &str) -> Result<(KeyFingerprint, Grant), String> {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
         let value = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
         let value =
-            value.ok_or_else(|| format!("{option:?} is no option: write name=\"value\""))?;
+            value.ok_or_else(|| format!("{option:?} is not an option: write name=\"value\""))?;
         match name.to_ascii_lowercase().as_str() {
             "permit-open" => {
                 let open = open.get_or_insert_default();
@@ -168,7 +168,7 @@ fn network(text: &str) -> Result<IpNet, String> {
         true => text.parse::<IpNet>().ok(),
         false => text.parse::<IpAddr>().ok().map(IpNet::from),
     };
-    let network = network.ok_or_else(|| format!("{text:?} is no address and no network"))?;
+    let network = network.ok_or_else(|| format!("{text:?} is neither an address nor a network"))?;
     match network.trunc() == network {
         true => Ok(network),
         false => Err(format!("{text:?} is an address in a network: write {}", network.trunc())),
@@ -183,7 +183,7 @@ fn place(text: &str) -> Result<(Option<String>, Option<u16>), String> {
     };
     let port = match port {
         "*" => None,
-        port => Some(port.parse().map_err(|_| format!("{text:?}: {port:?} is no port"))?),
+        port => Some(port.parse().map_err(|_| format!("{text:?}: {port:?} is not a port"))?),
     };
     Ok((address.filter(|address| *address != "*").map(plain), port))
 }
@@ -248,11 +248,11 @@ impl KnownHosts {
     pub fn parse(text: &str) -> Result<Self, KeyFileError> {
         let read = |line: &str| {
             let (host, key) = line.split_once(char::is_whitespace).ok_or("there is no key")?;
-            let (host, port) = host.rsplit_once(':').ok_or("HOST:PORT is wanted")?;
+            let (host, port) = host.rsplit_once(':').ok_or("HOST:PORT is missing")?;
             let host = Host::parse(host).map_err(|error| error.to_string())?;
-            let port = port.parse().map_err(|_| format!("{port:?} is no port"))?;
+            let port = port.parse().map_err(|_| format!("{port:?} is not a port"))?;
             let key = key.split_whitespace().next().unwrap_or_default();
-            let key = key.parse().map_err(|error| format!("{key:?} is no key: {error}"))?;
+            let key = key.parse().map_err(|error| format!("{key:?} is not a key: {error}"))?;
             Ok::<_, String>((HostName::new(host, port), key))
         };
         let mut hosts = Vec::new();

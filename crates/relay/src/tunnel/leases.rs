@@ -82,7 +82,7 @@ impl<T: PartialEq> Leases<T> {
         let mut were_dead = false;
         for (former, released) in former {
             if !former.is_there(PRESENCE).await {
-                former.give_up("it did not answer, and its client has come back");
+                former.give_up("it did not answer, and its client has reconnected");
                 released.cancelled().await;
                 were_dead = true;
             }

@@ -279,7 +279,7 @@ impl Link {
         let channel = id.map(|id| self.channel(id)).ok_or_else(|| {
             let words = match self.end() {
                 Some(end) => end.to_string(),
-                None => "there are as many connections as there may be".to_owned(),
+                None => "the maximum number of connections is reached".to_owned(),
             };
             (Why::TooMany, words)
         });
@@ -402,7 +402,7 @@ impl ChannelStream {
     fn is_cut(&self) -> io::Error {
         let words = match self.link.end() {
             Some(end) => end.to_string(),
-            None => "the other end of the tunnel cut it off".to_owned(),
+            None => "the other end of the tunnel closed it".to_owned(),
         };
         io::Error::new(io::ErrorKind::ConnectionReset, words)
     }

@@ -21,10 +21,10 @@ pub enum TunnelError {
     #[error(transparent)]
     Connect(#[from] ConnectError),
     /// The connection shows no key.
-    #[error("the server shows no key")]
+    #[error("the server presented no key")]
     NoKey,
     /// The session ended before it had begun.
-    #[error("the server does not let this key in, or serves no tunnels: {0}")]
+    #[error("the server does not accept this key, or serves no tunnels: {0}")]
     NotLetIn(End),
     /// It cannot be listened here.
     #[error("cannot listen at {0}: {1}")]

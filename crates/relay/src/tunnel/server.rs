@@ -123,7 +123,8 @@ impl Server {
         let key = connection.info().peer_certificates.first().and_then(KeyFingerprint::of);
         // The handshake has asked for it already; without one nothing is read of who connects.
         let Some((key, grant)) = key.and_then(|key| Some((key, (self.grants)(&key)?))) else {
-            self.observer.complain("refused", format!("{remote} shows no key that may connect"));
+            self.observer
+                .complain("refused", format!("{remote} presented no key that may connect"));
             return;
         };
         let transport = connection.info().transport;
@@ -162,7 +163,7 @@ impl Server {
             };
             self.observer.say("disconnected", format!("{who} has left: {end}"));
         } else {
-            let text = format!("{remote} was turned away: there are {MAX_SESSIONS} sessions");
+            let text = format!("{remote} was refused: there are {MAX_SESSIONS} sessions");
             self.observer.complain("refused", text);
         }
         self.count.fetch_sub(1, Relaxed);
@@ -197,7 +198,8 @@ impl Guest {
             return asked.refuse(Why::NotAllowed, words);
         }
         let Ok(permit) = self.listening.try_acquire() else {
-            let words = format!("this session listens at {MAX_LISTENERS} places, which is all");
+            let words =
+                format!("this session listens at {MAX_LISTENERS} addresses, which is the limit");
             return asked.refuse(Why::TooMany, words);
         };
         let bound = self.server.places.listen(&at, self.key, &self.link).await;

@@ -43,14 +43,14 @@ pub struct Via {
 /// Why a text names no such proxy.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ViaError {
-    /// It is no URL.
-    #[error("it is no URL; one is https://NAME:PASSWORD@HOST:PORT")]
+    /// It is not a URL.
+    #[error("it is not a URL; one is https://NAME:PASSWORD@HOST:PORT")]
     Url,
     /// It is one of something else.
-    #[error("{0}:// is not spoken to other proxies: http:// and https:// are")]
+    #[error("{0}:// is not supported for other proxies: use http:// or https://")]
     Scheme(String),
     /// There is more than a place in it.
-    #[error("there is more in it than a scheme, a host and a port")]
+    #[error("it contains more than a scheme, a host and a port")]
     Path,
 }
 

@@ -33,10 +33,13 @@ async fn an_upstream_that_never_answers_is_504_and_says_why() {
 async fn what_is_no_response_is_502() {
     let mut stage = Stage::plain().await;
     for (says, text) in [
-        ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", "no valid answer"),
-        ("SSH-2.0-x\r\n\r\n", "no valid answer"),
-        ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx", "no valid answer"),
-        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nx", "no valid answer"),
+        ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", "an invalid response"),
+        ("SSH-2.0-x\r\n\r\n", "an invalid response"),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx",
+            "an invalid response",
+        ),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nx", "an invalid response"),
         ("HTTP/1.1 200", "without an answer"),
     ] {
         let mut client = stage.says(GET).await;

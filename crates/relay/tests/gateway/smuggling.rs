@@ -24,7 +24,7 @@ async fn what_can_be_read_in_two_ways_is_refused() {
     let post = |fields: &str| head("POST", fields);
     let get = |fields: &str| head("GET", fields);
     for (what, request, status) in [
-        ("two hosts", get("Host: b.example"), 400),
+        ("different hosts", get("Host: b.example"), 400),
         (
             "a host that the target contradicts",
             get("X: 1").replace(" /p", " http://b.example/"),

@@ -79,7 +79,7 @@ fn with_value(options: &mut Options, name: &str, value: &str) -> Result<(), Stri
 
 /// Addresses with commas between them.
 pub(crate) fn addresses(text: &str) -> Result<Vec<IpAddr>, String> {
-    text.split(',').map(|one| one.parse().map_err(|_| format!("{one} is no address"))).collect()
+    text.split(',').map(|one| one.parse().map_err(|_| format!("{one} is not an address"))).collect()
 }
 
 /// A number of any kind.

@@ -46,8 +46,8 @@ impl fmt::Display for ChannelError {
         match self {
             Self::NoChannel => f.write_str("there is no data channel on this stream"),
             Self::NotOpen => f.write_str("the data channel or its association is closing"),
-            Self::BadStream => f.write_str("the stream is in use, or beyond those agreed on"),
-            Self::TooManyChannels => f.write_str("there are as many data channels as there may be"),
+            Self::BadStream => f.write_str("the stream is in use, or exceeds the negotiated ones"),
+            Self::TooManyChannels => f.write_str("the maximum number of data channels is reached"),
             Self::NameTooLong => f.write_str("a label or protocol has more than 65,535 bytes"),
             Self::MessageTooLarge { limit } => {
                 write!(f, "the message is larger than the {limit} bytes that can be sent")

@@ -52,50 +52,50 @@ pub(super) const SCENES: [Scene; 9] = [
     },
     Scene {
         name: "udp-swallowed",
-        short: "UDP swallowed",
-        title: "The network swallows UDP",
-        explanation: "Nothing comes back over QUIC, as in many offices and hotels. TCP starts when \
-                      the head start is over; the second time eyas goes straight there.",
+        short: "UDP dropped",
+        title: "The network drops UDP",
+        explanation: "Nothing comes back over QUIC, as in many offices and hotels. TCP starts \
+                      after the head start; the second time eyas uses it right away.",
         racer: usual(Personality::UdpSwallowed),
     },
     Scene {
         name: "tcp-slow",
         short: "TCP slow",
         title: "TCP is slow",
-        explanation: "What is sent over TCP arrives 90 ms late. HTTP/3 does not wait for it.",
+        explanation: "Packets over TCP are delayed by 90 ms. HTTP/3 does not wait for it.",
         racer: usual(Personality::TcpSlow { by: LATE }),
     },
     Scene {
         name: "quic-slow",
         short: "QUIC slow",
         title: "QUIC is slow: the late switch",
-        explanation: "TCP is ready first and is used at once. QUIC goes on beside it and takes over \
-                      when it is ready: what follows goes over HTTP/3. The second time eyas knows \
-                      how far away both are, and so TCP waits no longer than without memory.",
+        explanation: "TCP is ready first and is used at once. QUIC continues beside it and takes \
+                      over when it is ready: later requests use HTTP/3. The second time eyas knows \
+                      both round-trip times, and so TCP waits no longer than without memory.",
         racer: usual(Personality::QuicSlow { by: LATE }),
     },
     Scene {
         name: "http3-only",
         short: "HTTP/3 only",
         title: "HTTP/3 only",
-        explanation: "Nobody listens on TCP. Clients that try TCP first, to be told of HTTP/3 \
-                      there, never arrive.",
+        explanation: "Nothing is listening on TCP. Clients that try TCP first, to learn about \
+                      HTTP/3 there, cannot connect.",
         racer: usual(Personality::Http3Only),
     },
     Scene {
         name: "wrong-certificate",
         short: "wrong certificate",
         title: "A wrong certificate on one transport",
-        explanation: "Over QUIC the server shows a certificate that nobody vouches for. That \
-                      attempt has failed, however fast it was; TCP leads to the real server.",
+        explanation: "Over QUIC the server presents an untrusted certificate. That attempt \
+                      fails, however fast it is; TCP leads to the real server.",
         racer: usual(Personality::WrongCertificate(Side::Quic)),
     },
     Scene {
         name: "sctp-inside-udp",
         short: "SCTP inside UDP",
         title: "SCTP inside UDP, where it is preferred",
-        explanation: "The server speaks HTTP/1.1 over SCTP as well, inside UDP, so that any program \
-                      can speak it back. It is wanted more than TCP here, and gets through.",
+        explanation: "The server also speaks HTTP/1.1 over SCTP, inside UDP, which needs no \
+                      privileges. It is preferred to TCP here, and gets through.",
         racer: Racer::Eyas {
             transports: &[Transport::SctpUdp, Transport::Tcp],
             personality: Personality::SctpInsideUdp,
@@ -105,9 +105,9 @@ pub(super) const SCENES: [Scene; 9] = [
         name: "protocol-132-dropped",
         short: "protocol 132 dropped",
         title: "The network drops protocol 132",
-        explanation: "SCTP directly over IP is what is wanted most, and nothing comes back (without \
-                      privileges it is not even tried). Inside UDP it passes, and the second time \
-                      eyas goes straight there.",
+        explanation: "SCTP directly over IP is preferred, but nothing comes back (without \
+                      privileges it is not even tried). Inside UDP it gets through, and the second \
+                      time eyas uses it right away.",
         racer: Racer::Eyas {
             transports: &[Transport::Sctp, Transport::SctpUdp, Transport::Tcp],
             personality: Personality::SctpInsideUdp,

@@ -35,7 +35,7 @@ pub(super) fn of(error: &Error, look: Option<Look>) -> Failure {
 fn next_step(error: &Error) -> &'static str {
     let in_clear = error.url().is_some_and(|url| url.starts_with("http://"));
     match error.kind() {
-        Kind::Protocol if in_clear => "does the port want TLS? that is https://",
+        Kind::Protocol if in_clear => "does the port require TLS? use https://",
         _ => error.next_step(),
     }
 }
@@ -45,7 +45,7 @@ fn of_proxy(mut failure: Failure) -> Failure {
     if !failure.message.contains("proxy") {
         failure.message.insert_str(0, "the proxy: ");
     }
-    failure.hint("-x URL names a proxy, or https_proxy does; no_proxy says who is reached without")
+    failure.hint("-x URL or https_proxy sets a proxy; no_proxy lists the exceptions")
 }
 
 /// What happened, without the next step, which is the hint.

@@ -53,9 +53,10 @@ pub(crate) async fn run(flags: &GetFlags, common: &CommonFlags) -> Result<(), Fa
 }
 
 fn late(limit: Duration, flags: &GetFlags) -> Failure {
-    let failure = Failure::new(Kind::Timeout, format!("not done in the {limit:?} of --max-time"));
+    let failure =
+        Failure::new(Kind::Timeout, format!("not finished within the {limit:?} of --max-time"));
     match &flags.output.output {
-        Some(path) => failure.hint(format!("allow more time; does anybody read {path:?}?")),
+        Some(path) => failure.hint(format!("allow more time; is {path:?} being read?")),
         None => failure.hint("allow more time"),
     }
 }

@@ -168,7 +168,7 @@ mod tests {
         assert!(matches!(form.content, Some(Content::Form(_))));
         assert!(
             !form.headers.contains_key(CONTENT_TYPE),
-            "the form brings its own, with the boundary"
+            "the form sets its own, with the boundary"
         );
         let file = tempfile::NamedTempFile::with_suffix(".bin").expect("a file");
         let path = file.path().to_str().expect("a name");

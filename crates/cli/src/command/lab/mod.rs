@@ -105,7 +105,7 @@ fn no_such_plan(name: &str) -> Failure {
     let meant = nearest(name, shipped().iter().map(|shipped| shipped.name));
     let hint = match meant {
         Some(meant) => format!("did you mean {meant}? {all}"),
-        None => format!("{all}; a plan of your own is named by its file"),
+        None => format!("{all}; for a plan of your own, give its file"),
     };
     Failure::new(Kind::Usage, format!("there is no plan {name:?}")).hint(hint)
 }
@@ -222,7 +222,7 @@ fn write(outcome: &Finished<'_>, out: &Path) -> Result<(), ResultsError> {
 fn refused(cause: &ResultsError) -> Failure {
     match cause {
         ResultsError::Io { path, cause } => Failure::write(&path.display().to_string(), cause)
-            .hint("name a directory that can be written with --out"),
+            .hint("choose a writable directory with --out"),
         other => Failure::new(Kind::Read, other.to_string()),
     }
 }
@@ -241,7 +241,7 @@ fn value(document: &Document) -> Result<Value, Failure> {
 
 fn report_again(directory: &Path, common: &CommonFlags) -> Result<(), Failure> {
     let document = Document::read(directory).map_err(|cause| {
-        unreadable(&cause).hint("name the output directory of a finished 'eyas lab run'")
+        unreadable(&cause).hint("give the output directory of a finished 'eyas lab run'")
     })?;
     report::write(&document, directory).map_err(|cause| refused(&cause))?;
     if common.json {
@@ -267,12 +267,12 @@ fn check(document: &Document) -> Result<(), Failure> {
     let (refused, undecided) = (of(Outcome::Refused), of(Outcome::Undecided));
     if !refused.is_empty() {
         return Err(Failure::new(Kind::Claim, format!("refused: claim {}", refused.join(", ")))
-            .hint("report.html says what was measured"));
+            .hint("report.html shows what was measured"));
     }
     if !undecided.is_empty() {
         let cause = format!("undecided: claim {}", undecided.join(", "));
         return Err(Failure::new(Kind::Undecided, cause).hint(
-            "an interval spans its bound: more runs decide it (--runs, or without --quick)",
+            "an interval spans its bound: more runs will decide it (--runs, or without --quick)",
         ));
     }
     Ok(())

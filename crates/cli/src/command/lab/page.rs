@@ -36,7 +36,7 @@ pub(super) fn document(document: &Document, look: Look) -> Vec<Line> {
     if document.run.extent == Extent::Quick
         && let Some(open) = document.claims_without_verdict()
     {
-        let warning = format!("A quick run shows the shape alone. {open}");
+        let warning = format!("A quick run shows only the shape. {open}");
         lines.extend(wrapped(Paint::Bad, &warning, 0, look));
     }
     lines.extend(matrix::lines(document, look));

@@ -56,7 +56,7 @@ pub(super) fn directory(plan: &Plan, shard: Shard) -> PathBuf {
 fn summary(shard: Shard, runs: usize, out: &Path, took: Duration) -> Vec<Line> {
     let place = out.display();
     let ended = format!("shard {shard}: {runs} runs in {}, kept in {place}", time(took));
-    let next = "eyas lab merge with the directories of all shards makes the result";
+    let next = "eyas lab merge with the directories of all shards creates the result";
     vec![Line::new().with(Paint::Plain, ended), Line::new().with(Paint::Dim, next)]
 }
 
@@ -89,6 +89,6 @@ fn not_merged(cause: &MergeError) -> Failure {
         MergeError::Contradiction { .. } => {
             "a run is determined by its seed: one of the machines computes wrongly, or a file was changed"
         }
-        _ => "name the output directories of all shards of one 'eyas lab run --shard'",
+        _ => "give the output directories of all shards of one 'eyas lab run --shard'",
     })
 }

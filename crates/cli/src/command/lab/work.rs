@@ -77,7 +77,7 @@ impl Watcher {
 
     fn interrupted(&self, kind: Kind) -> Failure {
         let kept = format!(
-            "interrupted; finished runs are in {}, the same command goes on from there",
+            "interrupted; finished runs are in {}; the same command continues from there",
             self.out.display(),
         );
         if self.watched {
@@ -94,12 +94,12 @@ fn not_run(cause: &RunError) -> Failure {
         RunError::Plan(_) => return Failure::new(Kind::Usage, cause.to_string()),
         RunError::LiveShard => {
             return Failure::new(Kind::Usage, cause.to_string())
-                .hint("run it whole on each machine that is to be measured");
+                .hint("run all of it on each machine to be measured");
         }
         RunError::Live { cause: LiveError::Testbed(_), .. } => Kind::Emulator,
         RunError::Live { .. } => Kind::Connect,
         _ => return Failure::new(Kind::Interrupted, cause.to_string()),
     };
     Failure::new(kind, cause.to_string())
-        .hint("finished runs are kept: the same command goes on with the run that failed")
+        .hint("finished runs are kept: the same command continues with the failed run")
 }

@@ -128,7 +128,7 @@ fn nothing_at_all(url: &Url, summary: &Summary) -> Option<Failure> {
         Kind::Dns => "is the name right? --dns-server ADDR asks another server".to_owned(),
         _ => {
             let origin = url.origin().ascii_serialization();
-            format!("eyas race --all {origin}/ shows what each candidate meets")
+            format!("eyas race --all {origin}/ shows why each candidate fails")
         }
     };
     Some(Failure::new(kind, text).hint(hint))

@@ -163,7 +163,7 @@ fn attempts(summary: &Summary, look: Look) -> Vec<Line> {
         text += &format!(", {wasted} handshakes completed for nothing");
     }
     if summary.hits > 0 {
-        text += &format!(", {} of the outcomes known beforehand", count(summary.hits));
+        text += &format!(", {} of the outcomes known in advance", count(summary.hits));
     }
     lines.push(Line::new());
     lines.extend(wrapped(Paint::Plain, &text, 2, look));

@@ -165,7 +165,7 @@ pub(super) fn change(flags: &NetemChangeFlags, common: &CommonFlags) -> Result<(
     let is_empty =
         spec("--state", &both)?.is_empty() && specs.forward.is_empty() && specs.backward.is_empty();
     if is_empty {
-        return Err(Failure::new(Kind::Usage, "nothing is to be changed")
+        return Err(Failure::new(Kind::Usage, "nothing to change")
             .hint("for example: eyas netem change --loss 20%"));
     }
     let forward = flags.link.forward.clone().unwrap_or_default();
@@ -191,8 +191,8 @@ pub(super) fn show(which: &WhichRun, common: &CommonFlags) -> Result<(), Failure
 fn ask(which: &WhichRun, asked: &Asked) -> Result<Value, Failure> {
     let id = which.run.map_or_else(only_run, Ok)?;
     let failed = |cause: io::Error| {
-        Failure::new(Kind::Connect, format!("cannot ask the run {id}: {cause}"))
-            .hint("is it still running, and by the same user?")
+        Failure::new(Kind::Connect, format!("cannot reach the run {id}: {cause}"))
+            .hint("is it still running, as the same user?")
     };
     let exchange = || {
         let stream = UnixStream::connect_addr(&address(id)?)?;
@@ -206,7 +206,7 @@ fn ask(which: &WhichRun, asked: &Asked) -> Result<Value, Failure> {
     };
     let answer = exchange().map_err(failed)?;
     match answer["error"].as_str() {
-        Some(cause) => Err(Failure::new(Kind::Usage, format!("the run {id} refuses: {cause}"))),
+        Some(cause) => Err(Failure::new(Kind::Usage, format!("the run {id} refused: {cause}"))),
         None => Ok(answer),
     }
 }
@@ -221,12 +221,12 @@ fn only_run() -> Result<u32, Failure> {
     runs.dedup();
     match runs[..] {
         [one] => Ok(one),
-        [] => Err(Failure::new(Kind::Connect, "no emulator runs here")
+        [] => Err(Failure::new(Kind::Connect, "no emulator is running here")
             .hint("start one: eyas netem run --delay 10ms -- COMMAND")),
         _ => {
             let all: Vec<String> = runs.iter().map(u32::to_string).collect();
             Err(Failure::new(Kind::Usage, format!("there are several runs: {}", all.join(", ")))
-                .hint("say which one with --run PID"))
+                .hint("choose one with --run PID"))
         }
     }
 }

@@ -78,7 +78,7 @@ async fn behind(
         emulator.capture(None, file).map_err(|cause| uncaptured(file, cause))?;
     }
     let mut control = Control::listen(&emulator)
-        .map_err(|cause| Failure::new(Kind::Emulator, format!("cannot take changes: {cause}")))?;
+        .map_err(|cause| Failure::new(Kind::Emulator, format!("cannot accept changes: {cause}")))?;
     let mut server = match &flags.server {
         Some(line) => Some(serve(&emulator, line, common).await?),
         None => None,
@@ -142,7 +142,7 @@ async fn serve(emulator: &Emulator, line: &str, common: &CommonFlags) -> Result<
     while Instant::now() < give_up && !namespace.is_listening().map_err(refused)? {
         if let Ok(Some(status)) = server.try_wait() {
             return Err(Failure::new(Kind::Emulator, format!("the server has ended: {status}"))
-                .hint("--server takes one line for sh; what it says is on standard error"));
+                .hint("--server takes one line for sh; its output is on standard error"));
         }
         sleep(Duration::from_millis(20)).await;
     }

@@ -52,7 +52,7 @@ pub(super) fn lines(counters: &Counters, look: Look) -> Vec<Line> {
     }
     if counters.missed > 0 {
         warn(format!(
-            "the emulator came too late for {} packets, which are counted nowhere above",
+            "the emulator was too late for {} packets, which are not counted above",
             counters.missed
         ));
     }

@@ -38,8 +38,9 @@ async fn send(mut to: WriteHalf<ByteStream>) -> Result<u64, Failure> {
         if length == 0 {
             continue;
         }
-        let header = u32::try_from(length)
-            .map_err(|_| Failure::new(Kind::Usage, "a line of more than 4 GiB is no message"))?;
+        let header = u32::try_from(length).map_err(|_| {
+            Failure::new(Kind::Usage, "a line of more than 4 GiB cannot be a message")
+        })?;
         message[..LENGTH].copy_from_slice(&header.to_be_bytes());
         to.write_all(&message).await.map_err(|cause| lost(&cause))?;
         // More that is there already shares records and packets with it.

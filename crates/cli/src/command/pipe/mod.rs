@@ -45,7 +45,7 @@ pub(crate) async fn run(flags: &PipeFlags, common: &CommonFlags) -> Result<(), F
     let connection = match (&flags.target, flags.listen) {
         (Some(target), _) => connect(target, flags, common).await?,
         (None, Some(_)) => accept(flags, common).await?,
-        (None, None) => return Err(Failure::new(Kind::Usage, "name a target, or --listen")),
+        (None, None) => return Err(Failure::new(Kind::Usage, "give a target, or --listen")),
     };
     if flags.verbose && !common.json {
         say_connected(&connection, common);
@@ -113,7 +113,7 @@ async fn connect(
 /// Waits for one peer.
 async fn accept(flags: &PipeFlags, common: &CommonFlags) -> Result<Connection, Failure> {
     let Some(address) = flags.listen else {
-        return Err(Failure::new(Kind::Usage, "--listen wants an address"));
+        return Err(Failure::new(Kind::Usage, "--listen requires an address"));
     };
     let mut parameters = ListenParameters::new(address)
         .transports(setting::served_transports(!flags.service.plain))
@@ -174,7 +174,7 @@ async fn exchange(
         None if flags.message.messages => {
             let transport = connection.info().transport;
             return Err(Failure::new(Kind::Connect, format!("{transport} has no messages here"))
-                .hint("name SCTP alone as the transport, as in sctp://host:port"));
+                .hint("use SCTP as the only transport, as in sctp://host:port"));
         }
         Some(association) => tokio::select! {
             moved = exchange_bytes(connection, flags) => moved?,
@@ -205,7 +205,7 @@ async fn exchange_messages(
             Kind::Connect,
             "TLS keeps messages in order and whole: no --unordered, --lifetime or --ppid",
         )
-        .hint("sctp-udp:// with one path is inside DTLS, which can; or use --plain"));
+        .hint("sctp-udp:// with one path uses DTLS, which supports them; or use --plain"));
     }
     let stream = StreamId(message.stream);
     let whole = async {
@@ -242,7 +242,7 @@ async fn exchange_bytes(connection: Connection, flags: &PipeFlags) -> Result<Mov
 
 fn into_stream(connection: Connection) -> Result<ByteStream, Failure> {
     let stream = connection.into_stream();
-    stream.map_err(|_| Failure::new(Kind::Protocol, "the connection has ended already"))
+    stream.map_err(|_| Failure::new(Kind::Protocol, "the connection has already ended"))
 }
 
 /// Ends an association in order. What ends otherwise has ended as well.

@@ -100,7 +100,7 @@ impl Lines {
         // A thread of its own, for a full queue that nobody empties takes no message.
         thread::spawn(move || messages.send(Message::End));
         if self.ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-            eprintln!("eyas: the last lines are missing: nobody reads them");
+            eprintln!("eyas: the last lines are missing: nothing reads them");
         }
         let missing = self.left_out.load(Relaxed);
         if missing > 0 {
@@ -200,7 +200,7 @@ fn fate(attempt: &AttemptReport) -> Option<String> {
         (Outcome::Failed, _) => attempt.reason.as_str(),
         (_, Level::Started) => "not answered",
         (_, Level::FirstByte | Level::FullPacket) => "slower",
-        _ => "connected and said nothing",
+        _ => "connected without sending anything",
     };
     Some(format!("{} {}: {what}", attempt.transport, attempt.address))
 }

@@ -76,7 +76,7 @@ impl Before {
     fn runtime(flags: &ProxyRunFlags) -> Result<Self, Failure> {
         match flags.all_traffic {
             false => Ok(Self {}),
-            true => Err(Failure::new(Kind::Emulator, "network namespaces are Linux's")
+            true => Err(Failure::new(Kind::Emulator, "network namespaces require Linux")
                 .hint("without --all-traffic the command finds the proxy by its environment")),
         }
     }
@@ -86,7 +86,7 @@ impl Before {
         _: &Running,
         _: std::process::Command,
     ) -> Result<(std::convert::Infallible, tokio::process::Child), Failure> {
-        Err(Failure::new(Kind::Emulator, "network namespaces are Linux's"))
+        Err(Failure::new(Kind::Emulator, "network namespaces require Linux"))
     }
 }
 
@@ -198,9 +198,9 @@ fn failure(cause: &ProxyError) -> Failure {
         ProxyError::Security(cause) => Failure::new(Kind::Identity, cause.to_string()),
         ProxyError::Open(address) => {
             let text =
-                format!("{address} can be reached from elsewhere: everybody could use the proxy");
+                format!("{address} can be reached from other machines: anyone could use the proxy");
             Failure::new(Kind::Usage, text).hint(
-                "name who may with --users FILE (NAME:PASSWORD, one a line), or listen on 127.0.0.1",
+                "list users with --users FILE (NAME:PASSWORD, one per line), or listen on 127.0.0.1",
             )
         }
         _ => Failure::new(Kind::Listen, cause.to_string()),

@@ -81,14 +81,14 @@ fn without_library(cause: io::Error) -> Failure {
 
 /// Why the kernel stops no calls.
 fn untrapped(program: &OsStr, cause: &io::Error) -> Failure {
-    let said = format!("cannot stop the calls of {}: {cause}", program.to_string_lossy());
+    let said = format!("cannot intercept the calls of {}: {cause}", program.to_string_lossy());
     let failure = Failure::new(Kind::Listen, said);
     match cause.kind() {
         io::ErrorKind::ResourceBusy => failure.hint(
-            "somebody stops calls already: another eyas sctp run --seccomp, or the container",
+            "calls are already intercepted: by another eyas sctp run --seccomp, or by the container",
         ),
         _ => failure
-            .hint("it takes seccomp user notification: Linux 5.19, and a container that allows it"),
+            .hint("it requires seccomp user notification: Linux 5.19, and a container that allows it"),
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn finish(
     let (Some(capture), Some(file)) = (capture, file) else { return Ok(()) };
     let missed = capture.finish().map_err(|cause| unwritten(file, &cause))?;
     if missed > 0 {
-        let said = format!("{} came too fast to be written {missed} times", file.display());
+        let said = format!("{} was too slow for its packets {missed} times", file.display());
         let line = Line::new().with(Paint::Warn, said);
         output::aside(&[line], Look::of_stderr(common.color));
     }

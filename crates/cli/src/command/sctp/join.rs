@@ -54,10 +54,10 @@ pub(super) fn unjoined(socket: &Path, cause: &AskError) -> Failure {
     let failure = Failure::new(Kind::Connect, format!("{}: {cause}", socket.display()));
     match cause {
         AskError::Unreached(cause) if cause.kind() == std::io::ErrorKind::PermissionDenied => {
-            failure.hint("eyas sctp serve --mode 660 or 666 lets others in")
+            failure.hint("eyas sctp serve --mode 660 or 666 allows others")
         }
         AskError::Unreached(_) => failure.hint("eyas sctp serve --socket SOCKET serves there"),
-        AskError::Silent(_) => failure.hint("does eyas serve there, and is it running?"),
+        AskError::Silent(_) => failure.hint("is eyas sctp serve running there?"),
         AskError::OtherVersion => failure.hint("use the same eyas here and for eyas sctp serve"),
     }
 }

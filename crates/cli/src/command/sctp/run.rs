@@ -21,7 +21,7 @@ pub(super) async fn run(flags: &SctpRunFlags, common: &CommonFlags) -> Result<Ex
     let served = Sockets::serve(&settings, &Place::Private, capture.as_ref());
     let supervisor = served.map_err(|cause| {
         Failure::new(Kind::Listen, format!("cannot carry SCTP: {cause}"))
-            .hint("--udp needs no rights; --ip takes root or CAP_NET_RAW")
+            .hint("--udp needs no privileges; --ip requires root or CAP_NET_RAW")
     })?;
     let address = Address::parse(supervisor.address()).expect("a supervisor's own address");
     let mut begun = begin(flags, &address, common)?;

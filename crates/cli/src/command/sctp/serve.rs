@@ -30,7 +30,7 @@ pub(super) async fn run(flags: &SctpServeFlags, common: &CommonFlags) -> Result<
     let served = Sockets::serve(&settings, &place, capture.as_ref());
     let supervisor = served.map_err(|cause| {
         Failure::new(Kind::Listen, format!("cannot serve at {}: {cause}", path.display()))
-            .hint("--socket PATH, --udp and --ip choose another place and carrier")
+            .hint("--socket PATH, --udp and --ip choose another socket and carrier")
     })?;
     let library = match &flags.library {
         Some(file) => Some(
@@ -57,7 +57,7 @@ fn usual() -> Result<PathBuf, Failure> {
     }
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|runtime| !runtime.is_empty());
     runtime.map(|runtime| Path::new(&runtime).join(NAME)).ok_or_else(|| {
-        Failure::new(Kind::Usage, "there is no XDG_RUNTIME_DIR to serve in")
+        Failure::new(Kind::Usage, "XDG_RUNTIME_DIR is not set")
             .hint("eyas sctp serve --socket PATH")
     })
 }
@@ -70,7 +70,7 @@ fn announce(
     common: &CommonFlags,
 ) -> Result<(), Failure> {
     if is_open_to_all(path) {
-        let said = "anybody may put another socket into this folder: chmod +t keeps them from it";
+        let said = "anyone may replace the socket in this directory: chmod +t prevents it";
         let line = Line::new().with(Paint::Warn, said);
         output::aside(&[line], Look::of_stderr(common.color));
     }

@@ -42,8 +42,8 @@ pub(super) fn run(flags: &SctpStatusFlags, common: &CommonFlags) -> Result<(), F
 
 fn read(shown: &[u8]) -> Result<SupervisorShape, Failure> {
     SupervisorShape::read(shown).map_err(|cause| {
-        Failure::new(Kind::Protocol, format!("what it shows cannot be read: {cause}"))
-            .hint("use the same eyas here and there")
+        Failure::new(Kind::Protocol, format!("its status cannot be parsed: {cause}"))
+            .hint("use the same version of eyas on both sides")
     })
 }
 
@@ -55,7 +55,7 @@ fn all(common: &CommonFlags) -> Result<Vec<SupervisorShape>, Failure> {
         match address.status() {
             Ok(shown) => found.push(read(&shown)?),
             Err(AskError::OtherVersion) => {
-                let line = Line::new().with(Paint::Warn, "one of another version is there, too");
+                let line = Line::new().with(Paint::Warn, "one of another version is running, too");
                 output::aside(&[line], Look::of_stderr(common.color));
             }
             Err(AskError::Unreached(_) | AskError::Silent(_)) => {}
@@ -67,7 +67,7 @@ fn all(common: &CommonFlags) -> Result<Vec<SupervisorShape>, Failure> {
 
 fn page(status: &SctpStatusShape, look: Look) -> Vec<Line> {
     if status.supervisors.is_empty() {
-        let said = "nobody of this user serves SCTP sockets in this network namespace";
+        let said = "this user serves no SCTP sockets in this network namespace";
         return vec![Line::new().with(Paint::Plain, said)];
     }
     let mut lines = Vec::new();
@@ -91,7 +91,7 @@ fn supervisor(one: &SupervisorShape, look: Look) -> Vec<Line> {
     lines.extend(wrapped(Paint::Dim, &about, 2, look));
     for option in &one.unknown_options {
         let said = format!(
-            "option {} of level {} is not there; asked for: {}",
+            "option {} of level {} is not supported; requests: {}",
             option.name, option.level, option.count
         );
         lines.extend(wrapped(Paint::Warn, &said, 2, look));
@@ -119,9 +119,9 @@ fn counted(counters: &CountersShape) -> String {
         (counters.packets_in, "packets in"),
         (counters.packets_out, "packets out"),
         (counters.retransmissions, "chunks sent again"),
-        (counters.duplicate_data, "chunks received again"),
-        (counters.out_of_the_blue, "packets of no association"),
-        (counters.packets_for_others, "packets for ports of others"),
+        (counters.duplicate_data, "duplicate chunks"),
+        (counters.out_of_the_blue, "packets without an association"),
+        (counters.packets_for_others, "packets for other ports"),
         (counters.broken_packets, "broken packets"),
         (counters.bad_tags, "packets with a wrong tag"),
     ];

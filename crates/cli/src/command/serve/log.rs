@@ -89,7 +89,7 @@ impl Log {
             Ok(Ok(())) => {}
             Ok(Err(cause)) => return Err(Failure::write(&place, &cause)),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                let text = format!("the end of the access log is missing: nobody reads {place}");
+                let text = format!("the end of the access log is missing: nothing reads {place}");
                 return Err(Failure::new(Kind::Write, text));
             }
         }

@@ -95,7 +95,7 @@ async fn stdio(tunnel: Tunnel, to: Destination) -> Result<(), Failure> {
 impl<'a> Setting<'a> {
     fn read(flags: &'a TunnelFlags) -> Result<Self, Failure> {
         let Some(host) = &flags.host else {
-            return Err(Failure::new(Kind::Usage, "name the server"));
+            return Err(Failure::new(Kind::Usage, "the server is missing"));
         };
         if flags.stdio.is_none()
             && flags.local.is_empty()
@@ -104,14 +104,14 @@ impl<'a> Setting<'a> {
             && flags.tun.tun.is_none()
         {
             return Err(Failure::new(Kind::Usage, "there is nothing to forward")
-                .hint("say what with -L, -R, -D, --stdio or --tun"));
+                .hint("use -L, -R, -D, --stdio or --tun"));
         }
         let target = target::to_tunnel(host)?;
         let name = HostName::new(target.host.clone(), target.port);
         let key = files::place(flags.key.key.as_deref(), "key.pem")?;
         let own = files::read_key(&key)?.ok_or_else(|| {
             Failure::new(Kind::Identity, format!("there is no key in {}", key.display()))
-                .hint("'eyas tunnel keygen' makes one")
+                .hint("'eyas tunnel keygen' generates one")
         })?;
         let file = files::place(flags.known_hosts.as_deref(), "known_hosts")?;
         let hosts = KnownHosts::parse(&files::read_text(&file)?)
@@ -121,9 +121,9 @@ impl<'a> Setting<'a> {
             None => hosts.keys(&name),
         };
         if keys.is_empty() && flags.strict {
-            let text = format!("{name} was never met: {} has no key of it", file.display());
+            let text = format!("{name} is unknown: {} has no key of it", file.display());
             return Err(Failure::new(Kind::Certificate, text)
-                .hint("name its key with --host-key, or leave out --strict once"));
+                .hint("give its key with --host-key, or omit --strict once"));
         }
         let mut policy = Policy { late_switch: false, ..Policy::default() };
         if let Service::Plain { transports, .. } = &target.service {
@@ -180,7 +180,7 @@ impl<'a> Setting<'a> {
         if keys.is_empty() {
             files::append(&self.known.file, &self.host.line(&key))?;
             let file = self.known.file.display();
-            let text = format!("{} was never met: its key {key} is kept in {file}", self.host);
+            let text = format!("{} is a new server: its key {key} is kept in {file}", self.host);
             printer.complain("first-meeting", text);
         }
         if self.flags.stdio.is_none() {
@@ -199,7 +199,7 @@ impl<'a> Setting<'a> {
             TunnelError::NotLetIn(_) => {
                 let own = files::fingerprint(&self.own).map(|key| key.to_string());
                 let hint = format!(
-                    "the server's authorized_keys has to have this line: {}",
+                    "the server's authorized_keys must contain this line: {}",
                     own.unwrap_or_default()
                 );
                 of_tunnel(&error).hint(hint)
@@ -213,10 +213,10 @@ impl<'a> Setting<'a> {
         let what = cause.certificate().map(|(_, failure)| failure.detail.clone());
         let what = what.unwrap_or_default();
         let (host, file) = (&self.host, self.known.file.display());
-        let text = format!("the key of {host} is not the one that is known: {what}");
+        let text = format!("the key of {host} differs from the known one: {what}");
         let known = self.known.keys.first().map(|(_, line)| *line).unwrap_or_default();
         let hint = match known {
-            0 => "somebody may be in between, or --host-key is wrong".to_owned(),
+            0 => "someone may be intercepting the connection, or --host-key is wrong".to_owned(),
             line => format!(
                 "somebody may be in between; if you know that the key has changed, remove line \
                  {line} of {file}"

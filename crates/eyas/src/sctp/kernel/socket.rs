@@ -146,7 +146,7 @@ fn as_refusal(error: io::Error) -> io::Error {
     if error.raw_os_error() != Some(libc::ENOPROTOOPT) {
         return error;
     }
-    let what = "the host says that nobody speaks SCTP there";
+    let what = "the host reports that it does not speak SCTP";
     io::Error::new(io::ErrorKind::ConnectionRefused, what)
 }
 

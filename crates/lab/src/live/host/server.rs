@@ -95,7 +95,7 @@ impl Server {
     pub(super) fn used(&self) -> Result<Used, LiveError> {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         pid.and_then(|pid| Used::now(pid, &self.receivers, self.core)).ok_or_else(|| {
-            LiveError::Inside("the server has ended, or /proc does not tell of it".to_owned())
+            LiveError::Inside("the server has ended, or /proc does not show it".to_owned())
         })
     }
 }

@@ -73,7 +73,7 @@ fn watch(
         }
         let now = course.elapsed();
         if now > PATIENCE {
-            let cause = format!("nothing has arrived within {} s", PATIENCE.as_secs());
+            let cause = format!("nothing arrived within {} s", PATIENCE.as_secs());
             return Err(LiveError::Inside(cause));
         }
         until(now + LOOK)?;

@@ -110,7 +110,7 @@ async fn pour(course: Arc<Course>, setup: MultipathSetup, to: IpAddr) -> Result<
     let policy = Policy { transports: vec![transport], ..Policy::default() };
     let connection = endpoint.preconnection(target).policy(policy).connect().await;
     let connection = connection.map_err(|cause| cause.to_string())?;
-    let association = connection.into_sctp().map_err(|_| "the connection is none of SCTP")?;
+    let association = connection.into_sctp().map_err(|_| "the connection is not SCTP")?;
     if association.queue(StreamId(0)).is_none() {
         return Err("the kernel speaks SCTP here, so ours cannot be measured over IP".to_owned());
     }

@@ -93,7 +93,9 @@ fn begin(
 ) -> Result<Child, LiveError> {
     let program = std::env::var_os(VARIABLE).map(PathBuf::from);
     let program = program.filter(|program| program.is_file()).ok_or_else(|| {
-        LiveError::Missing(format!("{VARIABLE} names no program; interop/install builds one"))
+        LiveError::Missing(format!(
+            "{VARIABLE} does not name a program; interop/install builds one"
+        ))
     })?;
     let buffer = setup.association.buffer.map_or(BUFFER, |buffer| buffer.0);
     let streams = setup.application.streams.to_string();

@@ -32,19 +32,12 @@ fn a_dual_stack_host_without_records() {
         .answers(&["example.com AAAA 2001:db8::1", "example.com AAAA 2001:db8::2"])
         .answers(&["example.com A 192.0.2.1"]);
     let expected = [
-        "+0 quic [2001:db8::1]:443: no HTTPS record announces QUIC; it is tried on the same port \
-         all the same; quic is the most wanted transport",
-        "+30 tcp [2001:db8::1]:443 tls: quic is more wanted and gets a head start of 30 ms",
-        "+220 quic 192.0.2.1:443: no HTTPS record announces QUIC; it is tried on the same port all \
-         the same; IPv4's turn: the families alternate; starts 250 ms after the attempt that it \
-         follows",
-        "+30 tcp 192.0.2.1:443 tls: IPv4's turn: the families alternate; starts 250 ms after the \
-         attempt that it follows",
-        "+220 quic [2001:db8::2]:443: no HTTPS record announces QUIC; it is tried on the same port \
-         all the same; IPv6's turn: the families alternate; starts 250 ms after the attempt that \
-         it follows",
-        "+30 tcp [2001:db8::2]:443 tls: IPv6's turn: the families alternate; starts 250 ms after \
-         the attempt that it follows",
+        "+0 quic [2001:db8::1]:443: no HTTPS record announces QUIC; it is tried on the same port anyway; quic is the most preferred transport",
+        "+30 tcp [2001:db8::1]:443 tls: quic is preferred and gets a head start of 30 ms",
+        "+220 quic 192.0.2.1:443: no HTTPS record announces QUIC; it is tried on the same port anyway; IPv4's turn: the families alternate; starts 250 ms after the previous attempt",
+        "+30 tcp 192.0.2.1:443 tls: IPv4's turn: the families alternate; starts 250 ms after the previous attempt",
+        "+220 quic [2001:db8::2]:443: no HTTPS record announces QUIC; it is tried on the same port anyway; IPv6's turn: the families alternate; starts 250 ms after the previous attempt",
+        "+30 tcp [2001:db8::2]:443 tls: IPv6's turn: the families alternate; starts 250 ms after the previous attempt",
     ];
     assert_eq!(told(&ladder.plan()), expected);
 }
@@ -58,16 +51,11 @@ fn records_that_lead_elsewhere_and_one_that_is_ignored() {
         ])
         .answers(&["example.com A 192.0.2.1"]);
     let expected = [
-        "+0 tcp 192.0.2.7:443 tls: HTTPS record for cdn.example with priority 1; hint of the HTTPS \
-         record, until the address of cdn.example itself is in; tcp is the most wanted transport \
-         that is left",
-        "+250 tcp 192.0.2.1:443 tls: address of example.com, to which no HTTPS record leads: \
-         behind those that have one; starts 250 ms after the attempt that it follows",
-        "not quic 192.0.2.7:443: the host has HTTPS records, and none lists h3: nobody speaks it \
-         over quic there",
-        "not quic 192.0.2.1:443: the host has HTTPS records, and none lists h3: nobody speaks it \
-         over quic there",
-        "note: HTTPS record of example.com ignored: it demands key 9, which is unknown here",
+        "+0 tcp 192.0.2.7:443 tls: HTTPS record for cdn.example with priority 1; hint of the HTTPS record, until the address of cdn.example itself is known; tcp is the most preferred transport left",
+        "+250 tcp 192.0.2.1:443 tls: address of example.com, which no HTTPS record names: after those that one names; starts 250 ms after the previous attempt",
+        "not quic 192.0.2.7:443: the host has HTTPS records, but none lists h3: it is not available over quic there",
+        "not quic 192.0.2.1:443: the host has HTTPS records, but none lists h3: it is not available over quic there",
+        "note: HTTPS record of example.com ignored: it requires key 9, which is not supported",
     ];
     assert_eq!(told(&ladder.plan()), expected);
 }
@@ -83,9 +71,9 @@ fn networks_of_one_family() {
             .answers(&["example.com HTTPS 1 . alpn=h2 ipv6hint=2001:db8::1 ipv4hint=192.0.2.1"])
     };
     let record = "HTTPS record for example.com with priority 1";
-    let hint = "hint of the HTTPS record, until the address of example.com itself is in";
-    let after = "starts 250 ms after the attempt that it follows";
-    let left = "tcp is the most wanted transport";
+    let hint = "hint of the HTTPS record, until the address of example.com itself is known";
+    let after = "starts 250 ms after the previous attempt";
+    let left = "tcp is the most preferred transport";
     assert_eq!(
         told(&ladder(ipv6_only()).plan()),
         [
@@ -102,7 +90,7 @@ fn networks_of_one_family() {
             format!("+0 tcp [2001:db8::1]:443 tls: {record}; {hint}; {left}"),
             format!(
                 "+250 tcp [64:ff9b::c000:201]:443 tls: {record}; IPv4's turn: the families \
-                 alternate; {hint}; stands for 192.0.2.1 through the network's NAT64 prefix \
+                 alternate; {hint}; represents 192.0.2.1 through the network's NAT64 prefix \
                  64:ff9b::/96; {after}"
             ),
         ]

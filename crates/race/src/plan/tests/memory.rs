@@ -162,7 +162,7 @@ fn what_failed_goes_behind_everything() {
         ]
     );
     let told = plan.entries[3].reasons[0].to_string();
-    assert_eq!(told, "was silent lately; retest in 4 min");
+    assert_eq!(told, "was silent recently; retest in 4 min");
 }
 
 #[test]
@@ -354,7 +354,7 @@ fn a_slow_transport_gets_no_longer_head_start_than_it_is_worth() {
     let told = tcp.reasons.last().unwrap().to_string();
     assert_eq!(
         told,
-        "quic is more wanted, but with a round trip of 80 ms its head start is only 50 ms: tcp \
+        "quic is preferred, but with a round trip of 80 ms its head start is only 50 ms: tcp \
          needs no more than 2 ms"
     );
     assert_eq!(timetable(&plan)[..2], ["0 quic 2001:db8::1", "50 tcp 2001:db8::1"]);

@@ -245,7 +245,7 @@ fn a_thousand_records_are_bounded_and_the_best_are_kept() {
         notes,
         [
             "example.com has 1000 HTTPS records: 32 are used",
-            "the HTTPS records lead to 32 names: 8 are asked for addresses"
+            "the HTTPS records name 32 hosts: 8 are resolved"
         ]
     );
 }

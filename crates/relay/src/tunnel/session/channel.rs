@@ -67,7 +67,7 @@ impl Sending {
     pub(super) fn deliver(&mut self) -> Result<(), Broken> {
         match std::mem::replace(&mut self.finish, Finish::Delivered) {
             Finish::Said => Ok(()),
-            _ => Err(Broken("it has read an end that was not said, or twice")),
+            _ => Err(Broken("it has read an end that was not sent, or twice")),
         }
     }
 

@@ -54,7 +54,7 @@ impl Session {
             Frame::Pong(token) if token <= self.pulse.asked => {
                 self.pulse.answered = self.pulse.answered.max(token);
             }
-            Frame::Pong(_) => return Err(Broken("an answer to what was not asked")),
+            Frame::Pong(_) => return Err(Broken("an answer without a request")),
             Frame::Goodbye(words) => self.over(End::Told(words)),
             Frame::Open(purpose) => return self.handle_open(lane, id, purpose),
             frame => return self.handle_channel_frame(lane, id, frame),
@@ -100,7 +100,9 @@ impl Session {
         let theirs = self.channels.keys().filter(|id| !self.is_own(**id)).count();
         if theirs >= self.limits.channels {
             if turned_away >= self.limits.channels {
-                return Err(Broken("it asks for more and more channels, and reads no answer"));
+                return Err(Broken(
+                    "it requests more and more channels without reading the answers",
+                ));
             }
             if let Some(state) = self.lanes.get_mut(&lane) {
                 state.turned_away.push_back(id);
@@ -161,7 +163,7 @@ impl Session {
         let is_own = self.is_own(id);
         let Some(channel) = self.channels.get_mut(&id) else { return Ok(()) };
         if !is_own || channel.answer != Answer::Waiting || channel.due.open.is_some() {
-            return Err(Broken("an answer to what was not asked"));
+            return Err(Broken("an answer without a request"));
         }
         match frame {
             Frame::Accept(port) => channel.answer = Answer::Accepted(port),
@@ -190,8 +192,8 @@ fn words_of(why: Why, words: String) -> String {
     match why {
         Why::NotAllowed => "the key may not",
         Why::Failed => "it cannot be reached",
-        Why::TooMany => "the other end has as many connections as it may",
-        Why::Unsupported => "the other end does not do this",
+        Why::TooMany => "the other end has reached its maximum number of connections",
+        Why::Unsupported => "the other end does not support this",
     }
     .to_owned()
 }

@@ -97,7 +97,7 @@ pub enum End {
     #[error("the connection to the other end broke: {0}")]
     Lost(String),
     /// Nothing was heard of the other end.
-    #[error("nothing was heard of the other end for {0:?}")]
+    #[error("nothing was received from the other end for {0:?}")]
     Silent(Duration),
 }
 

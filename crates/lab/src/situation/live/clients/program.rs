@@ -45,9 +45,7 @@ impl ClientProgram {
     /// What makes no sense, in words.
     pub(super) fn check(&self) -> Result<(), String> {
         if !self.command.contains("{url}") {
-            return Err(
-                "client.command: {url} is missing, which says what is to be fetched".to_owned()
-            );
+            return Err("client.command: {url} is missing, which is the URL to fetch".to_owned());
         }
         if self.version.trim().is_empty() {
             return Err(
