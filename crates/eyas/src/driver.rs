@@ -39,7 +39,7 @@ pub(crate) struct Outlets {
 }
 
 /// How the attempts of a race are made, beyond what the race itself decides.
-pub(crate) struct Ways {
+pub(crate) struct AttemptOptions {
     pub(crate) peer: Peer,
     /// What they say first, if the race goes on until a peer has spoken.
     pub(crate) opening: Option<OpeningOfRace>,
@@ -49,7 +49,7 @@ pub(crate) struct Ways {
 struct Driver {
     endpoint: Endpoint,
     race: Race,
-    ways: Ways,
+    options: AttemptOptions,
     clock: Clock,
     outlets: Outlets,
     /// Attempts under way; dropping one ends it.
@@ -69,14 +69,19 @@ struct Driver {
     first_address: Option<Duration>,
 }
 
-pub(crate) async fn run(endpoint: Endpoint, ways: Ways, clock: Clock, outlets: Outlets) {
+pub(crate) async fn run(
+    endpoint: Endpoint,
+    options: AttemptOptions,
+    clock: Clock,
+    outlets: Outlets,
+) {
     let mut network = endpoint.network().changes();
     let (sender, mut events) = mpsc::channel(MAX_EVENTS);
     complete_setup(&endpoint, &clock, &outlets.record).await;
     let mut driver = Driver {
         race: outlets.record.with(|journal| journal.race()),
         endpoint,
-        ways,
+        options,
         clock,
         outlets,
         attempts: BTreeMap::new(),
@@ -257,7 +262,7 @@ impl Driver {
 
     fn ask(&mut self, query: Query) {
         let port = self.race.setup().target.port;
-        let allowed = self.ways.allowed.clone();
+        let allowed = self.options.allowed.clone();
         let sift = move |mut answer: Answer| {
             if let Some(allowed) = &allowed {
                 allowed.sift(&mut answer);
@@ -287,7 +292,7 @@ impl Driver {
         });
         self.endpoint.tally().started(candidate.transport);
         let setup = self.race.setup();
-        let host = self.ways.peer.certificate_host.as_ref().unwrap_or(&setup.target.host);
+        let host = self.options.peer.certificate_host.as_ref().unwrap_or(&setup.target.host);
         let attempt = Attempt {
             candidate,
             server_name: server_name(host),
@@ -295,13 +300,13 @@ impl Driver {
             origin: self.clock.origin(),
             alone: false,
             until_first_byte: setup.policy.win_at >= Level::FirstByte,
-            opening: self.ways.opening.clone(),
+            opening: self.options.opening.clone(),
             #[cfg(feature = "sctp")]
             go_on,
             #[cfg(feature = "sctp")]
-            encapsulation_port: self.ways.peer.encapsulation_port,
+            encapsulation_port: self.options.peer.encapsulation_port,
             #[cfg(feature = "quic")]
-            quic_config: self.ways.peer.quic_config.clone(),
+            quic_config: self.options.peer.quic_config.clone(),
         };
         let reporter = Reporter::new(id, self.sender.clone());
         let endpoint = self.endpoint.clone();

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::abort_on_drop::AbortOnDrop;
 use crate::attempt::opening::{Opening, OpeningOfRace};
 use crate::clock::Clock;
-use crate::driver::{self, Outlets, Ways};
+use crate::driver::{self, AttemptOptions, Outlets};
 use crate::preconnection::Wanted;
 use crate::record::Record;
 use crate::{ConnectError, Connection, Endpoint};
@@ -72,12 +72,12 @@ impl Initiation {
         let record = Record::new(Journal::new(Arc::new(wanted.setup), clock.now()));
         let outlets =
             Outlets { usable: Some(usable_sender), better: better_sender, record: record.clone() };
-        let ways = Ways {
+        let options = AttemptOptions {
             peer: wanted.peer,
             opening: wanted.until_spoken.then_some(opening_of_race),
             allowed: wanted.allowed,
         };
-        let task = Some(AbortOnDrop::spawn(driver::run(endpoint, ways, clock, outlets)));
+        let task = Some(AbortOnDrop::spawn(driver::run(endpoint, options, clock, outlets)));
         let conversation = wanted.until_spoken.then_some(opening);
         let usable = Some(usable);
         Self { usable, outcome: None, better, kept: VecDeque::new(), record, task, conversation }

@@ -69,7 +69,7 @@ impl Connection {
                 }
             }
         }
-        let fd = out_of_the_way(fd);
+        let fd = move_to_high_number(fd);
         Ok(Self { fd, place: register(fd) })
     }
 
@@ -127,7 +127,7 @@ fn register(fd: c_int) -> Option<usize> {
 }
 
 /// The same connection at a number that programs do not use.
-fn out_of_the_way(fd: c_int) -> c_int {
+fn move_to_high_number(fd: c_int) -> c_int {
     let command = libc::F_DUPFD_CLOEXEC;
     // SAFETY: no memory is passed.
     let higher = unsafe { libc::syscall(libc::SYS_fcntl, fd, command, ABOVE) } as c_int;

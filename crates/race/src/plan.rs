@@ -155,8 +155,8 @@ impl Place {
         (self.protection, self.group)
     }
 
-    /// Which way it goes, best first.
-    const fn way(&self) -> (usize, bool) {
+    /// The rank of its transport and family, best first.
+    const fn rank(&self) -> (usize, bool) {
         (self.transport, self.second_family)
     }
 }

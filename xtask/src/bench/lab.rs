@@ -8,7 +8,7 @@ use std::fs;
 use serde_json::Value;
 
 use super::page;
-use super::verdict::{self, Wish};
+use super::verdict::{self, Expectation};
 use super::{Options, verdict::Bound};
 use crate::python::{environment, install, wheel};
 use crate::run::{command, output, target};
@@ -66,7 +66,7 @@ pub(super) fn main(words: &[&str]) -> Result<(), String> {
     let tables = [
         page::circumstances("cargo xtask bench lab"),
         table(&ways),
-        verdict::table(&wishes(&ways)),
+        verdict::table(&expectations(&ways)),
     ];
     page::publish_in(PAGE, MARK, &tables.join("\n"), options.dry)
 }
@@ -97,7 +97,7 @@ fn table(ways: &[Way]) -> String {
     text
 }
 
-fn wishes(ways: &[Way]) -> [Wish; 2] {
+fn expectations(ways: &[Way]) -> [Expectation; 2] {
     let all_there = WAYS.iter().all(|(name, _)| ways.iter().any(|way| way.way == *name));
     let different: BTreeSet<_> = ways.iter().map(|way| &way.digest).collect();
     let seen =
@@ -110,8 +110,11 @@ fn wishes(ways: &[Way]) -> [Wish; 2] {
         (seen, Bound::AtMost(RATIO).holds(ratio))
     });
     [
-        Wish { wanted: "all ways: one `result.json`, one `runs.csv`, one report".into(), seen },
-        Wish {
+        Expectation {
+            wanted: "all ways: one `result.json`, one `runs.csv`, one report".into(),
+            seen,
+        },
+        Expectation {
             wanted: format!("Dask: at most {RATIO} × the CPU time of one process"),
             seen: ratio,
         },
@@ -135,17 +138,17 @@ mod tests {
 
     #[test]
     fn one_result_that_is_another_is_seen() {
-        let text = verdict::table(&wishes(&ways(["a"; 5], 115.0)));
+        let text = verdict::table(&expectations(&ways(["a"; 5], 115.0)));
         assert!(text.contains("| 1 in 5 | yes |"), "{text}");
         assert!(text.contains("115.0 s / 100.0 s = 1.15 | yes |"), "{text}");
-        let text = verdict::table(&wishes(&ways(["a", "a", "a", "a", "b"], 116.0)));
+        let text = verdict::table(&expectations(&ways(["a", "a", "a", "a", "b"], 116.0)));
         assert!(text.contains("| 2 in 5 | **no** |"), "{text}");
         assert!(text.contains("= 1.16 | **no** |"), "{text}");
     }
 
     #[test]
     fn a_way_that_is_missing_is_not_measured() {
-        let text = verdict::table(&wishes(&ways(["a"; 5], 1.0)[..2]));
+        let text = verdict::table(&expectations(&ways(["a"; 5], 1.0)[..2]));
         assert_eq!(text.matches("not measured").count(), 2, "{text}");
     }
 

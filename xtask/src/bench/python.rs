@@ -13,7 +13,7 @@ use super::http::{self, Results, Scenario};
 use super::programs::{self, NIQUESTS, Programs};
 use super::rival::Rival;
 use super::statistics::Rounds;
-use super::verdict::{self, Wish};
+use super::verdict::{self, Expectation};
 use super::versions::{self, Versions};
 use super::{Options, page};
 use crate::python::{environment, install, wheel};
@@ -98,7 +98,7 @@ pub(super) fn main(words: &[&str]) -> Result<(), String> {
         http::table(&names, &SCENARIOS, &results),
         rates_table(&names, &rates),
         versions.table(),
-        verdict::table(&wishes(&results, &rates)),
+        verdict::table(&expectations(&results, &rates)),
     ];
     page::publish("python", &tables.join("\n"), options.dry)
 }
@@ -167,7 +167,7 @@ fn rates_table(names: &[&str], rates: &Rates) -> String {
     text
 }
 
-fn wishes(results: &Results, rates: &Rates) -> Vec<Wish> {
+fn expectations(results: &Results, rates: &Rates) -> Vec<Expectation> {
     let of = |client: &'static str, column: &'static str| {
         results.get(&(client, column)).and_then(Rounds::median)
     };
@@ -179,19 +179,19 @@ fn wishes(results: &Results, rates: &Rates) -> Vec<Wish> {
     let most = |mode: &'static str| {
         OTHERS.into_iter().filter_map(|other| rate(other, mode)).max_by(f64::total_cmp)
     };
-    let mut wishes = Vec::new();
+    let mut expectations = Vec::new();
     for (column, bound) in [("h1", RATIO), ("h2", RATIO), ("h3", 1.0), ("race", 1.0)] {
         let wanted = format!("{column}: at most {bound:.2} × the quickest of the others");
-        wishes.push(verdict::ratio(wanted, of("eyas", column), quickest(column), bound));
+        expectations.push(verdict::ratio(wanted, of("eyas", column), quickest(column), bound));
     }
     for (mode, least) in [("h1", 1.0 / RATIO), ("h2", 1.0 / RATIO), ("h3", 1.0)] {
         let wanted =
             format!("{mode}, requests a second: at least {least:.2} × the most of the others");
-        wishes.push(verdict::rate(wanted, rate("eyas", mode), most(mode), least));
+        expectations.push(verdict::rate(wanted, rate("eyas", mode), most(mode), least));
     }
     let first = of("eyas", "no UDP, first");
-    wishes.push(verdict::bound(format!("no UDP, first: within {FIRST} ms"), first, FIRST));
-    wishes
+    expectations.push(verdict::bound(format!("no UDP, first: within {FIRST} ms"), first, FIRST));
+    expectations
 }
 
 #[cfg(test)]
@@ -214,7 +214,7 @@ mod tests {
             (("eyas, asyncio", "h3"), one(0.1)),
         ]);
         let rates = Rates::from([(("eyas", "h1"), one(950.0)), (("aiohttp", "h1"), one(1000.0))]);
-        let text = verdict::table(&wishes(&results, &rates));
+        let text = verdict::table(&expectations(&results, &rates));
         assert!(text.contains("1.10 ms / 1.00 ms = 1.10 | yes |"), "{text}");
         assert!(text.contains("2.00 ms / 1.90 ms = 1.05 | **no** |"), "{text}");
         assert!(text.contains("950 / 1000 = 0.95 | yes |"), "{text}");

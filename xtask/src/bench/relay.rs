@@ -55,17 +55,21 @@ pub(super) fn main(words: &[&str]) -> Result<(), String> {
     let gateway = gateway::measure(&programs, &arena, &amounts.gateway)?;
     let faults = trouble::measure(&programs, &arena, amounts.rounds)?;
     let tunnel = tunnel::measure(&programs, &arena, &amounts.tunnel)?;
-    let wishes: Vec<_> =
-        [healthy.wishes(), trouble::wishes(&faults), gateway.wishes(), tunnel.wishes()]
-            .into_iter()
-            .flatten()
-            .collect();
+    let expectations: Vec<_> = [
+        healthy.expectations(),
+        trouble::expectations(&faults),
+        gateway.expectations(),
+        tunnel.expectations(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
     let mut text =
         page::circumstances(&format!("cargo xtask bench relay --rounds {}", amounts.rounds));
     let front = [healthy.table(), trouble::table(&faults), gateway.table()]
         .into_iter()
         .chain(tunnel.tables());
-    for table in front.chain([versions.table(), verdict::table(&wishes)]) {
+    for table in front.chain([versions.table(), verdict::table(&expectations)]) {
         text.push('\n');
         text.push_str(&table);
     }

@@ -9,12 +9,12 @@
 //! | `programs` | which programs there are, how they are built and run |
 //! | `run` | one run of one program, in memory or as two processes over UDP |
 //! | `tables` | what was measured, as tables |
-//! | `wishes` | whether the ratios that we want hold |
+//! | `expectations` | whether the ratios that we want hold |
 
+mod expectations;
 pub(super) mod programs;
 pub(super) mod run;
 pub(super) mod tables;
-mod wishes;
 
 use std::collections::BTreeMap;
 
@@ -75,7 +75,7 @@ pub(super) fn main(words: &[&str]) -> Result<(), String> {
         tables::sockets(&results),
         tables::links(&links),
         versions.table(),
-        wishes::text(&results, &links),
+        expectations::text(&results, &links),
     ] {
         text.push('\n');
         text.push_str(&table);

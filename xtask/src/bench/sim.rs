@@ -61,7 +61,7 @@ pub(super) fn main(words: &[&str]) -> Result<(), String> {
         tables::streams(&results.streams),
         tables::worlds(&results.worlds),
         versions.table(),
-        tables::wishes(&results),
+        tables::expectations(&results),
     ] {
         text.push('\n');
         text.push_str(&table);

@@ -149,7 +149,7 @@ pub(super) fn main(words: &[&str]) -> Result<(), String> {
         tables::answers(&results),
         tables::many(&many),
         tables::kept(&kept),
-        tables::wishes(&results, &many, &kept),
+        tables::expectations(&results, &many, &kept),
     ] {
         text.push('\n');
         text.push_str(&table);

@@ -11,19 +11,19 @@ const FIRST: f64 = 60.0;
 /// start and one Connection Attempt Delay.
 const OTHER_FAMILY: f64 = 300.0;
 
-/// The head of a table of wishes.
+/// The head of a table of expectations.
 const HEAD: &str = "| wanted | seen | holds |\n| --- | --- | --- |\n";
 
-/// One wish: what it is, how it came out, and whether it holds.
-pub(super) struct Wish {
+/// One expectation: what it is, how it came out, and whether it holds.
+pub(super) struct Expectation {
     /// What is wanted.
     pub(super) wanted: String,
     /// What was seen instead or as well, if it was measured, and whether it is as wanted.
     pub(super) seen: Option<(String, bool)>,
 }
 
-impl Wish {
-    /// A wish with its outcome.
+impl Expectation {
+    /// An expectation with its outcome.
     pub(super) fn row(&self) -> String {
         let (seen, holds) = match &self.seen {
             Some((seen, true)) => (seen.as_str(), "yes"),
@@ -51,59 +51,69 @@ impl Bound {
     }
 }
 
-/// A list of wishes, each with its outcome.
-pub(super) fn table(wishes: &[Wish]) -> String {
-    let rows = wishes.iter().map(Wish::row);
+/// A list of expectations, each with its outcome.
+pub(super) fn table(expectations: &[Expectation]) -> String {
+    let rows = expectations.iter().map(Expectation::row);
     std::iter::once(HEAD.to_owned()).chain(rows).collect()
 }
 
-/// The wishes of `bench http`.
+/// The expectations of `bench http`.
 pub(super) fn text(results: &Results) -> String {
-    table(&wishes(results))
+    table(&expectations(results))
 }
 
-fn wishes(results: &Results) -> Vec<Wish> {
+fn expectations(results: &Results) -> Vec<Expectation> {
     let median = |client, column| results.get(&(client, column)).and_then(|it| it.median());
-    let mut wishes = Vec::new();
+    let mut expectations = Vec::new();
     // Not the last one: there it counts which Connection Attempt Delay a client has settled on.
     for column in ["h1", "h2", "h3", "race", "no UDP, first", "no UDP, later"] {
         let wanted = format!("{column}: no higher than libcurl");
-        wishes.push(ratio(wanted, median("eyas", column), median("libcurl", column), 1.0));
+        expectations.push(ratio(wanted, median("eyas", column), median("libcurl", column), 1.0));
     }
     let (race, h3) = (median("eyas", "race"), median("eyas", "h3"));
-    wishes.push(ratio(format!("race: at most {RATIO} × h3 alone"), race, h3, RATIO));
+    expectations.push(ratio(format!("race: at most {RATIO} × h3 alone"), race, h3, RATIO));
     let first = median("eyas", "no UDP, first");
-    wishes.push(bound(format!("no UDP, first: within {FIRST} ms"), first, FIRST));
+    expectations.push(bound(format!("no UDP, first: within {FIRST} ms"), first, FIRST));
     let (later, h2) = (median("eyas", "no UDP, later"), median("eyas", "h2"));
     let wanted = format!("no UDP, later: at most {RATIO} × h2 alone");
-    wishes.push(ratio(wanted, later, h2, RATIO));
+    expectations.push(ratio(wanted, later, h2, RATIO));
     let wanted = format!("no IPv6: within {OTHER_FAMILY} ms, as the delays say");
-    wishes.push(bound(wanted, median("eyas", "no IPv6"), OTHER_FAMILY));
-    wishes
+    expectations.push(bound(wanted, median("eyas", "no IPv6"), OTHER_FAMILY));
+    expectations
 }
 
 /// That one time is at most so many times another; in milliseconds.
-pub(super) fn ratio(wanted: String, ours: Option<f64>, theirs: Option<f64>, most: f64) -> Wish {
+pub(super) fn ratio(
+    wanted: String,
+    ours: Option<f64>,
+    theirs: Option<f64>,
+    most: f64,
+) -> Expectation {
     let seen = ours.zip(theirs).map(|(ours, theirs)| {
         let ratio = ours / theirs;
         (format!("{ours:.2} ms / {theirs:.2} ms = {ratio:.2}"), ratio <= most)
     });
-    Wish { wanted, seen }
+    Expectation { wanted, seen }
 }
 
 /// That one rate is at least so many times another; in requests a second.
-pub(super) fn rate(wanted: String, ours: Option<f64>, theirs: Option<f64>, least: f64) -> Wish {
+pub(super) fn rate(
+    wanted: String,
+    ours: Option<f64>,
+    theirs: Option<f64>,
+    least: f64,
+) -> Expectation {
     let seen = ours.zip(theirs).map(|(ours, theirs)| {
         let ratio = ours / theirs;
         (format!("{ours:.0} / {theirs:.0} = {ratio:.2}"), ratio >= least)
     });
-    Wish { wanted, seen }
+    Expectation { wanted, seen }
 }
 
 /// That a time is at most so long; in milliseconds.
-pub(super) fn bound(wanted: String, ours: Option<f64>, most: f64) -> Wish {
+pub(super) fn bound(wanted: String, ours: Option<f64>, most: f64) -> Expectation {
     let seen = ours.map(|ours| (format!("{ours:.2} ms"), ours <= most));
-    Wish { wanted, seen }
+    Expectation { wanted, seen }
 }
 
 #[cfg(test)]
@@ -119,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn wishes_hold_or_not() {
+    fn expectations_hold_or_not() {
         let seen = results(&[
             (("eyas", "h2"), 2.0),
             (("libcurl", "h2"), 2.5),

@@ -20,7 +20,7 @@ const SILENT_AFTER: (Duration, Duration) = (Duration::from_millis(200), Duration
 /// Round trips of the winner after which it does.
 const ROUND_TRIPS: u32 = 3;
 /// How often the race is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+const CHECK_EVERY: Duration = Duration::from_millis(10);
 
 /// Stays until nothing more is to be learnt, but not long.
 pub(super) async fn linger(trace: impl Fn() -> Trace, memory: &MemoryStore) {
@@ -51,7 +51,7 @@ pub(super) async fn linger(trace: impl Fn() -> Trace, memory: &MemoryStore) {
         if tokio::time::Instant::now() >= until {
             return;
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(CHECK_EVERY).await;
     }
 }
 

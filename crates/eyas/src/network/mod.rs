@@ -28,7 +28,7 @@ use identity::Identity;
 pub(crate) use watcher::Watcher;
 
 /// How long a look at the network is good where the kernel gives no notice of changes.
-const LOOK_AGAIN_AFTER: Duration = Duration::from_secs(2);
+const RECHECK_AFTER: Duration = Duration::from_secs(2);
 /// Changes come in bursts (link, then addresses, then routes): the look is taken when they pause.
 const SETTLE_TIME: Duration = Duration::from_millis(100);
 /// Peers whose source address is kept.
@@ -144,7 +144,7 @@ impl Network {
         let mut state = self.lock();
         let is_watched = self.is_watched(&mut state);
         let seen = state.seen.as_ref()?;
-        (is_watched || seen.at.elapsed() < LOOK_AGAIN_AFTER).then(|| Arc::clone(&seen.view))
+        (is_watched || seen.at.elapsed() < RECHECK_AFTER).then(|| Arc::clone(&seen.view))
     }
 
     /// Whether changes are noticed; starts that if it was not tried before.

@@ -217,7 +217,7 @@ impl State {
     }
 
     /// Has those who watch this association look again once more was sent.
-    pub(super) fn look_again(&mut self, id: AssociationId) {
+    pub(super) fn recheck(&mut self, id: AssociationId) {
         if !self.ending.contains(&id) {
             self.ending.push(id);
         }

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use eyas_sctp::io::{Input, Transmit, Unreachable};
 
-use super::carrier::{Arrivals, Ways, Wire};
+use super::carrier::{Arrivals, SourceCache, Wire};
 use super::tap::{Tap, Train};
 
 /// Trains of packets, in the order in which they leave.
@@ -14,7 +14,7 @@ use super::tap::{Tap, Train};
 pub(super) struct Outbox {
     /// What has not left yet.
     pub(super) trains: VecDeque<Transmit>,
-    ways: Ways,
+    sources: SourceCache,
     full: Option<usize>,
 }
 
@@ -24,15 +24,15 @@ impl Outbox {
         self.full = None;
         while let Some(transmit) = self.trains.front() {
             let remote = transmit.remote;
-            let Some(index) = self.ways.choose(wires, transmit) else {
-                arrivals.push(without_way(remote));
+            let Some(index) = self.sources.choose(wires, transmit) else {
+                arrivals.push(no_route(remote));
                 self.trains.pop_front();
                 continue;
             };
             match wires[index].try_send(transmit) {
                 Ok(()) => {
                     if let Some(tap) = tap {
-                        let routed = || self.ways.source(remote);
+                        let routed = || self.sources.source(remote);
                         let source = wires[index].end(transmit.local.or_else(routed));
                         tap.passed(&Train {
                             source,
@@ -49,8 +49,8 @@ impl Outbox {
                 }
                 Err(error) => {
                     tracing::debug!(%remote, %error, "cannot send");
-                    if is_without_way(&error) {
-                        arrivals.push(without_way(remote));
+                    if is_no_route(&error) {
+                        arrivals.push(no_route(remote));
                     }
                 }
             }
@@ -64,17 +64,17 @@ impl Outbox {
     }
 
     /// Routes or addresses have changed.
-    pub(super) fn forget_ways(&mut self) {
-        self.ways.forget();
+    pub(super) fn forget_sources(&mut self) {
+        self.sources.forget();
     }
 }
 
 /// This host itself says that there is no way to `remote`.
-fn without_way(remote: SocketAddr) -> Input {
+fn no_route(remote: SocketAddr) -> Input {
     Input::Unreachable { remote, reason: Unreachable::Route, quoted: None }
 }
 
-fn is_without_way(error: &io::Error) -> bool {
+fn is_no_route(error: &io::Error) -> bool {
     use io::ErrorKind::{AddrNotAvailable, HostUnreachable, InvalidInput, NetworkUnreachable};
     matches!(error.kind(), NetworkUnreachable | HostUnreachable | AddrNotAvailable | InvalidInput)
 }

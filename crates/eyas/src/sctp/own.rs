@@ -128,7 +128,7 @@ impl Stack for OwnAssociation {
             Err(Misuse::Busy) => {
                 let Some(slot) = state.slots.get_mut(&id) else { return Poll::Ready(Ok(())) };
                 slot.watchers.add(cx.waker());
-                state.look_again(id);
+                state.recheck(id);
                 return Poll::Pending;
             }
             Err(Misuse::NotSupported) => state.endpoint.shutdown(hub.now(), id),

@@ -113,7 +113,7 @@ async fn run(hub: Arc<Hub>, mut watch: Option<Watch>, _reader: Option<Dependence
                 Some(wire)
             }
             Woken::Moved => {
-                outbox.forget_ways();
+                outbox.forget_sources();
                 watch.iter_mut().for_each(Watch::settle);
                 None
             }

@@ -120,7 +120,7 @@ impl Wires {
         loop {
             let Some(time) = watch.next_timeout() else {
                 watch.noticed().await;
-                self.outbox().forget_ways();
+                self.outbox().forget_sources();
                 watch.settle();
                 continue;
             };

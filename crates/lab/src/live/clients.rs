@@ -173,7 +173,7 @@ fn at_the_client(packets: &[capture::Captured]) -> Vec<Seen> {
     let own = |packet: &&capture::Captured| packet.interface.ends_with(&end);
     let look = |packet: &capture::Captured| {
         let source = eyas_netem::packet::Packet::parse(&packet.ip)?.source;
-        seen::look(packet.at, is_client(source), &packet.ip)
+        seen::parse(packet.at, is_client(source), &packet.ip)
     };
     let mut seen: Vec<Seen> = packets.iter().filter(own).filter_map(look).collect();
     // Each link writes its own packets in order.

@@ -63,7 +63,7 @@ impl Testbed {
     /// If the thread cannot enter the host.
     pub fn in_client<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, LiveError> {
         let apart = || {
-            keep_apart(CLIENT_CORE);
+            pin_to_core(CLIENT_CORE);
             work()
         };
         Ok(self.emulator.namespace(Host::Client).run_in(apart)?)
@@ -81,7 +81,7 @@ impl Testbed {
         std::thread::Builder::new()
             .name("eyas-live-server".to_owned())
             .spawn(move || {
-                keep_apart(SERVER_CORE);
+                pin_to_core(SERVER_CORE);
                 if let Ok(_inside) = namespace.enter() {
                     work();
                 }
@@ -126,7 +126,7 @@ impl From<EmulatorError> for LiveError {
 
 /// Two hosts do not wait for each other's core, but the kernel may put both of them on one and leave
 /// it at that. Where this core is not to be had, that is how it is.
-fn keep_apart(core: usize) {
+fn pin_to_core(core: usize) {
     let _ = stay_on(None, core);
 }
 

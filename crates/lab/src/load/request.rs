@@ -66,7 +66,7 @@ impl Running {
         let straight = match (&choice.straight, draw.is_hit) {
             (_, false) => None,
             (Some(straight), true) => Some(straight.clone()),
-            (None, true) => self.way_of_the_last_winner(),
+            (None, true) => self.policy_of_last_winner(),
         };
         *is_hit = straight.is_some();
         let connection = match (straight, &choice.straight, &choice.beside) {
@@ -90,7 +90,7 @@ impl Running {
     }
 
     /// What a memory would lead to: the transport and family that won before, and nothing else.
-    fn way_of_the_last_winner(&self) -> Option<Policy> {
+    fn policy_of_last_winner(&self) -> Option<Policy> {
         let (transport, family) = (*lock(&self.known))?;
         let mut policy = self.prepared.straight(transport);
         policy.only_family = Some(family);

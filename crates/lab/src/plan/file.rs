@@ -231,7 +231,7 @@ pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
         file.quick.take_all_points();
         file.standard.take_all_points();
     }
-    check_shorter(&file)?;
+    check_quick_and_standard(&file)?;
     let grid = Grid {
         points: points(&file, &table, &set, options)?,
         axis: axis(&file.sweep)?,
@@ -470,7 +470,7 @@ fn check_identifiers(file: &File) -> Result<(), PlanError> {
     Ok(())
 }
 
-fn check_shorter(file: &File) -> Result<(), PlanError> {
+fn check_quick_and_standard(file: &File) -> Result<(), PlanError> {
     let scenes: Vec<&str> = file.scene.iter().map(|scene| scene.id.as_str()).collect();
     let curves: Vec<&str> = file.curve.iter().map(|curve| curve.id.as_str()).collect();
     let own = file.scene.iter().map(|scene| &scene.values);

@@ -109,12 +109,12 @@ impl Matrix {
                 .map(|curve| row(&curve.id))
                 .collect::<Result<_, _>>()?,
         };
-        Ok(Self { columns: texts.iter().map(ColumnText::told).collect(), rows })
+        Ok(Self { columns: texts.iter().map(ColumnText::to_column).collect(), rows })
     }
 }
 
 impl ColumnText {
-    fn told(&self) -> MatrixColumn {
+    fn to_column(&self) -> MatrixColumn {
         let Self { label, about, unit, .. } = self.clone();
         MatrixColumn { label, about, unit, at_most: self.at_most, slow: self.slow }
     }

@@ -72,7 +72,7 @@ unsafe extern "C" fn getsockname(fd: c_int, name: *mut sockaddr, length: *mut so
         return unsafe { real::getsockname(fd, name, length) };
     };
     // SAFETY: the program's arguments, as they are.
-    unsafe { tell(Op::LocalName, fd, socket, name, length) }
+    unsafe { write_name(Op::LocalName, fd, socket, name, length) }
 }
 
 #[unsafe(no_mangle)]
@@ -82,12 +82,12 @@ unsafe extern "C" fn getpeername(fd: c_int, name: *mut sockaddr, length: *mut so
         return unsafe { real::getpeername(fd, name, length) };
     };
     // SAFETY: the program's arguments, as they are.
-    unsafe { tell(Op::PeerName, fd, socket, name, length) }
+    unsafe { write_name(Op::PeerName, fd, socket, name, length) }
 }
 
 /// # Safety
 /// As `getsockname`.
-unsafe fn tell(
+unsafe fn write_name(
     op: Op,
     fd: c_int,
     socket: Descriptor,

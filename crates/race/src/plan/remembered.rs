@@ -82,7 +82,7 @@ impl Weighed {
         (self.block(), self.draft.place)
     }
 
-    const fn way(&self) -> (Transport, Family) {
+    const fn transport_and_family(&self) -> (Transport, Family) {
         let candidate = &self.draft.candidate;
         (candidate.transport, Family::of(candidate.address.ip()))
     }
@@ -125,8 +125,8 @@ fn mark_retests(weighed: &mut [Weighed]) {
     due.sort_by_key(|one| one.due_since);
     let mut marked: Vec<(Transport, Family)> = Vec::new();
     for one in due {
-        if !marked.contains(&one.way()) {
-            marked.push(one.way());
+        if !marked.contains(&one.transport_and_family()) {
+            marked.push(one.transport_and_family());
             one.retest = true;
         }
     }
@@ -136,11 +136,11 @@ fn mark_retests(weighed: &mut [Weighed]) {
 /// family) than the best that works.
 fn mark_more_wanted(weighed: &mut [Weighed]) {
     let Some(good) = weighed.iter().find(|one| one.standing == Standing::Good) else { return };
-    let (block, way) = (good.draft.place.block(), good.draft.place.way());
-    let (than, family) = good.way();
+    let (block, rank) = (good.draft.place.block(), good.draft.place.rank());
+    let (than, family) = good.transport_and_family();
     let more_wanted = weighed.iter_mut().find(|one| {
         let place = &one.draft.place;
-        one.standing == Standing::Untried && place.block() == block && place.way() < way
+        one.standing == Standing::Untried && place.block() == block && place.rank() < rank
     });
     if let Some(more_wanted) = more_wanted {
         more_wanted.retest = true;

@@ -79,12 +79,12 @@ impl Race {
         if self.slots.gave_back {
             return None;
         }
-        Some(self.gives_way()?.0)
+        Some(self.next_to_make_room()?.0)
     }
 
     /// Ends the attempt that gives way. Says whether another may start in its place at once.
     pub(super) fn make_room(&mut self) -> bool {
-        let Some((_, index)) = self.gives_way() else { return false };
+        let Some((_, index)) = self.next_to_make_room() else { return false };
         let attempt = &self.attempts[index];
         if attempt.again_of.is_some() {
             self.close(index, CloseReason::Lost);
@@ -126,7 +126,7 @@ impl Race {
     }
 
     /// The attempt that ends if another needs its place in flight, and from when on it does.
-    fn gives_way(&self) -> Option<(Duration, usize)> {
+    fn next_to_make_room(&self) -> Option<(Duration, usize)> {
         let second_try = self.attempts.iter().rposition(|attempt| {
             attempt.again_of.is_some() && attempt.is_under_way() && !attempt.is_answered()
         });

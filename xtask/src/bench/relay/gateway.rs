@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use super::super::arena::{self, Arena, WELL};
 use super::super::cost::processor;
 use super::super::server::Server;
-use super::super::verdict::{Bound, Wish};
+use super::super::verdict::{Bound, Expectation};
 use super::programs::Programs;
 use super::proxy::loopback;
-use super::tables::{Column, Figures, ratio, wish};
+use super::tables::{Column, Figures, expectation, ratio};
 use super::traffic;
 use crate::run::{command, output};
 
@@ -248,18 +248,18 @@ impl Measured {
     }
 
     /// What is wanted of the gateway.
-    pub(super) fn wishes(&self) -> Vec<Wish> {
+    pub(super) fn expectations(&self) -> Vec<Expectation> {
         let of = |name, column| self.figures.median(name, column);
-        let mut wishes = Vec::new();
+        let mut expectations = Vec::new();
         for (_, requests, cost) in VERSIONS {
             let rate = ratio(of(EYAS, requests), of(CADDY, requests));
             let wanted = format!("gateway, {requests}: at least Caddy's");
-            wishes.push(wish(&wanted, rate, Bound::AtLeast(1.0), ""));
+            expectations.push(expectation(&wanted, rate, Bound::AtLeast(1.0), ""));
             let cost_of = ratio(of(EYAS, cost), of(CADDY, cost));
             let wanted = format!("gateway, {cost} a request: at most Caddy's");
-            wishes.push(wish(&wanted, cost_of, Bound::AtMost(1.0), ""));
+            expectations.push(expectation(&wanted, cost_of, Bound::AtMost(1.0), ""));
         }
-        wishes
+        expectations
     }
 }
 
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn wishes_are_about_caddy() {
+    fn expectations_are_about_caddy() {
         let mut figures = Figures::default();
         for (name, column, figure) in [
             (EYAS, "h2, requests/s", 5.0),
@@ -302,7 +302,7 @@ mod tests {
             figures.add(name, column, Ok(figure));
         }
         let measured = Measured { figures, names: vec![EYAS, CADDY] };
-        let rows: String = measured.wishes().iter().map(Wish::row).collect();
+        let rows: String = measured.expectations().iter().map(Expectation::row).collect();
         assert!(rows.contains("h2, requests/s: at least Caddy's | 0.50 | **no** |"), "{rows}");
         assert!(rows.contains("h2, CPU µs a request: at most Caddy's | 0.50 | yes |"), "{rows}");
         assert!(measured.table().contains("| Caddy | – | – | 10 | 10.0 | – | – |"));

@@ -8,9 +8,9 @@ use std::{fs, thread};
 use super::super::arena::Arena;
 use super::super::cost::{processor, resident};
 use super::super::server::Server;
-use super::super::verdict::{Bound, Wish};
+use super::super::verdict::{Bound, Expectation};
 use super::programs::Programs;
-use super::tables::{Column, Figures, ratio, wish};
+use super::tables::{Column, Figures, expectation, ratio};
 use super::traffic::{self, Staying, Way, ask, connect, milliseconds};
 
 /// Where the servers are: for clients that come and go, and for those who stay.
@@ -240,32 +240,32 @@ impl Healthy {
     }
 
     /// What is wanted of the proxy.
-    pub(super) fn wishes(&self) -> Vec<Wish> {
+    pub(super) fn expectations(&self) -> Vec<Expectation> {
         let of = |name, column| self.figures.median(name, column);
         let first = of(EYAS, FIRST_BYTE).zip(of(DIRECT, FIRST_BYTE));
         let later = first.map(|(ours, direct)| ours - direct);
         let cost = |rival| ratio(of(EYAS, PROCESSOR), of(rival, PROCESSOR));
         vec![
-            wish("proxy, first byte: at most 1 ms later", later, Bound::AtMost(LATER), "ms"),
-            wish(
+            expectation("proxy, first byte: at most 1 ms later", later, Bound::AtMost(LATER), "ms"),
+            expectation(
                 "proxy, CPU per GB: at most 1.2 × HAProxy",
                 cost(HAPROXY),
                 Bound::AtMost(OF_HAPROXY),
                 "",
             ),
-            wish(
+            expectation(
                 "proxy, CPU per GB: below microsocks",
                 cost(MICROSOCKS),
                 Bound::AtMost(OF_MICROSOCKS),
                 "",
             ),
-            wish(
+            expectation(
                 "proxy: at least 2,000 new connections a second",
                 of(EYAS, CONNECTIONS),
                 Bound::AtLeast(A_SECOND),
                 "",
             ),
-            wish(
+            expectation(
                 "proxy: an open connection takes at most 32 KiB",
                 of(EYAS, MEMORY),
                 Bound::AtMost(EACH),
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn wishes_hold_or_not() {
+    fn expectations_hold_or_not() {
         let mut figures = Figures::default();
         for (name, column, figure) in [
             (EYAS, FIRST_BYTE, 1.5),
@@ -300,7 +300,7 @@ mod tests {
             figures.add(name, column, Ok(figure));
         }
         let healthy = Healthy { figures, names: vec![DIRECT, EYAS], open: 10 };
-        let rows: String = healthy.wishes().iter().map(Wish::row).collect();
+        let rows: String = healthy.expectations().iter().map(Expectation::row).collect();
         for row in [
             "1 ms later | 1.20 ms | **no** |",
             "HAProxy | 1.00 | yes |",

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::super::statistics::Rounds;
-use super::super::verdict::{Bound, Wish};
+use super::super::verdict::{Bound, Expectation};
 
 /// The rounds of each program in each column.
 #[derive(Default)]
@@ -66,13 +66,18 @@ impl Figures {
     }
 }
 
-/// A wish about one figure.
-pub(super) fn wish(wanted: &str, seen: Option<f64>, bound: Bound, unit: &str) -> Wish {
+/// An expectation about one figure.
+pub(super) fn expectation(
+    wanted: &str,
+    seen: Option<f64>,
+    bound: Bound,
+    unit: &str,
+) -> Expectation {
     let seen = seen.map(|seen| {
         let shown = if seen.abs() < 100.0 { format!("{seen:.2}") } else { format!("{seen:.0}") };
         (format!("{shown} {unit}").trim_end().to_owned(), bound.holds(seen))
     });
-    Wish { wanted: wanted.to_owned(), seen }
+    Expectation { wanted: wanted.to_owned(), seen }
 }
 
 /// One figure over another.
@@ -107,8 +112,8 @@ mod tests {
     }
 
     #[test]
-    fn wishes_say_what_was_seen() {
-        let row = |seen, bound| wish("w", seen, bound, "ms").row();
+    fn expectations_say_what_was_seen() {
+        let row = |seen, bound| expectation("w", seen, bound, "ms").row();
         assert_eq!(row(Some(0.5), Bound::AtMost(1.0)), "| w | 0.50 ms | yes |\n");
         assert_eq!(row(Some(1999.0), Bound::AtLeast(2000.0)), "| w | 1999 ms | **no** |\n");
         assert_eq!(row(None, Bound::AtMost(1.0)), "| w | – | not measured |\n");

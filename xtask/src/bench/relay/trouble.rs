@@ -15,11 +15,11 @@ use serde_json::json;
 use super::super::arena::{self, Arena};
 use super::super::rival::Rival;
 use super::super::server::Server;
-use super::super::verdict::{Bound, Wish};
+use super::super::verdict::{Bound, Expectation};
 use super::lines::{be_ready, tell, wait_for_far};
 use super::programs::Programs;
 use super::proxy::loopback;
-use super::tables::{Column, Figures, wish};
+use super::tables::{Column, Figures, expectation};
 use crate::run::{check, command, output};
 
 /// The server's name, which the arena's certificate covers, and its addresses (`docs/netem.md`).
@@ -198,9 +198,9 @@ pub(super) fn table(figures: &Figures) -> String {
 }
 
 /// What is wanted of the proxy, of the client that does worst.
-pub(super) fn wishes(figures: &Figures) -> Vec<Wish> {
+pub(super) fn expectations(figures: &Figures) -> Vec<Expectation> {
     let well = FAULTS[0].3;
-    let mut wishes = Vec::new();
+    let mut expectations = Vec::new();
     for (fault, _, first, second) in FAULTS {
         if fault == Fault::None {
             continue;
@@ -214,14 +214,14 @@ pub(super) fn wishes(figures: &Figures) -> Vec<Wish> {
         };
         let slowest = worst(&|_, through| figures.median(through, first));
         let wanted = format!("proxy, {first}: within {FIRST} ms");
-        wishes.push(wish(&wanted, slowest, Bound::AtMost(FIRST), "ms"));
+        expectations.push(expectation(&wanted, slowest, Bound::AtMost(FIRST), "ms"));
         let slowest = worst(&|alone, through| {
             Some(figures.median(through, second)? / figures.median(alone, well)?)
         });
         let wanted = format!("proxy, {second}: at most {SECOND} × no proxy where all is well");
-        wishes.push(wish(&wanted, slowest, Bound::AtMost(SECOND), ""));
+        expectations.push(expectation(&wanted, slowest, Bound::AtMost(SECOND), ""));
     }
-    wishes
+    expectations
 }
 
 #[cfg(test)]
@@ -241,7 +241,7 @@ mod tests {
         ] {
             figures.add(who, column, Ok(figure));
         }
-        let rows: String = wishes(&figures).iter().map(Wish::row).collect();
+        let rows: String = expectations(&figures).iter().map(Expectation::row).collect();
         for row in [
             "| proxy, IPv6 dead: within 350 ms | 400 ms | **no** |",
             "where all is well | 1.05 | yes |",
@@ -251,7 +251,7 @@ mod tests {
         }
         // A client that never succeeds is none that does well.
         figures.add("Python, eyas proxy", "IPv6 dead", Err("no".into()));
-        let rows: String = wishes(&figures).iter().map(Wish::row).collect();
+        let rows: String = expectations(&figures).iter().map(Expectation::row).collect();
         assert!(rows.contains("| proxy, IPv6 dead: within 350 ms | – | not measured |"), "{rows}");
         assert_eq!(fault("ipv6-dead").unwrap().0, Fault::Ipv6Dead);
         assert!(fault("other").is_err());

@@ -5,10 +5,10 @@ use std::fs;
 use std::path::Path;
 
 use super::super::arena::Arena;
-use super::super::verdict::{Bound, Wish};
+use super::super::verdict::{Bound, Expectation};
 use super::lines::{self, LINES, bulk, join_tunnel, serve_tunnel};
 use super::programs::Programs;
-use super::tables::{Column, Figures, wish};
+use super::tables::{Column, Figures, expectation};
 use super::traffic;
 use super::traffic::Way;
 use crate::run::{check, command, output};
@@ -152,13 +152,13 @@ impl Measured {
     }
 
     /// What is wanted of the tunnel.
-    pub(super) fn wishes(&self) -> Vec<Wish> {
-        let mut wishes = Vec::new();
+    pub(super) fn expectations(&self) -> Vec<Expectation> {
+        let mut expectations = Vec::new();
         for (lines, figures) in WORLDS.iter().zip(&self.worlds) {
             let of = |column| figures.median(EYAS, column);
             let mut add = |wanted: String, seen, bound, unit| {
                 let wanted = format!("tunnel, {}: {wanted}", called(lines));
-                wishes.push(wish(&wanted, seen, bound, unit));
+                expectations.push(expectation(&wanted, seen, bound, unit));
             };
             let ceiling = ceiling(lines);
             let wanted = format!("bulk at least {OF_CEILING} of {ceiling:.1} Mbit/s");
@@ -176,8 +176,8 @@ impl Measured {
         let (chosen, _) = CARRIERS[0];
         let speed = self.loopback.median(chosen, LOOPBACK_SPEED);
         let wanted = "tunnel over loopback: at least 3,000 Mbit/s";
-        wishes.push(wish(wanted, speed, Bound::AtLeast(LOOPBACK), "Mbit/s"));
-        wishes
+        expectations.push(expectation(wanted, speed, Bound::AtLeast(LOOPBACK), "Mbit/s"));
+        expectations
     }
 }
 
@@ -193,14 +193,14 @@ mod tests {
     }
 
     #[test]
-    fn wishes_are_of_each_pair_of_lines() {
+    fn expectations_are_of_each_pair_of_lines() {
         let mut first = Figures::default();
         for (column, figure) in [(BULK, 22.0), (KEYSTROKE, 31.0), (FIRST_DIES, 300.0)] {
             first.add(EYAS, column, Ok(figure));
         }
         let measured =
             Measured { worlds: vec![first, Figures::default()], loopback: Figures::default() };
-        let rows: String = measured.wishes().iter().map(Wish::row).collect();
+        let rows: String = measured.expectations().iter().map(Expectation::row).collect();
         for row in [
             "| tunnel, 20/10 + 5/80: bulk at least 0.9 of 24.0 Mbit/s | 0.92 | yes |",
             "| tunnel, 20/10 + 5/80: a keystroke within 30 ms | 31.00 ms | **no** |",

@@ -102,7 +102,7 @@ pub(super) fn worlds(rows: &[(u32, Vec<Answer>)]) -> String {
 }
 
 /// Whether what we want holds.
-pub(super) fn wishes(results: &Results) -> String {
+pub(super) fn expectations(results: &Results) -> String {
     let mut text = String::from("| wanted | seen | holds |\n| --- | --- | --- |\n");
     let mut row = |wanted: String, seen: Option<f64>, holds: fn(f64) -> bool| {
         let (seen, holds) = match seen {
@@ -153,12 +153,12 @@ mod tests {
     }
 
     #[test]
-    fn wishes_hold_or_not() {
-        let text = wishes(&results());
+    fn expectations_hold_or_not() {
+        let text = expectations(&results());
         assert!(text.contains("| 25.00 | yes |"), "{text}");
         assert!(text.contains("| 1.40 | **no** |"), "{text}");
         let alone = Results { ns3: Vec::new(), ..results() };
-        assert!(wishes(&alone).contains("not measured"));
+        assert!(expectations(&alone).contains("not measured"));
     }
 
     #[test]

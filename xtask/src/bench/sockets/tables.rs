@@ -111,9 +111,9 @@ pub(super) fn kept(kept: &Kept) -> String {
 }
 
 /// What we want, and whether it holds.
-pub(super) fn wishes(results: &Results, many: &Many, kept: &Kept) -> String {
+pub(super) fn expectations(results: &Results, many: &Many, kept: &Kept) -> String {
     let mut text = String::from("| wanted | seen | holds |\n| --- | --- | --- |\n");
-    let mut wish = |wanted: String, seen: Option<f64>, digits, holds: Holds, of| {
+    let mut expectation = |wanted: String, seen: Option<f64>, digits, holds: Holds, of| {
         let verdict = match seen {
             None => "–",
             Some(seen) if holds(seen, of) => "yes",
@@ -128,7 +128,7 @@ pub(super) fn wishes(results: &Results, many: &Many, kept: &Kept) -> String {
     for size in SIZES {
         let ours = speed(Way::Sockets, size);
         let of = ratio(ours, speed(Way::Usrsctp, size));
-        wish(
+        expectation(
             format!("{size} B: at least {OVER_USRSCTP} × usrsctp's API"),
             of,
             2,
@@ -136,27 +136,45 @@ pub(super) fn wishes(results: &Results, many: &Many, kept: &Kept) -> String {
             OVER_USRSCTP,
         );
         let of = ratio(ours, speed(Way::Driver, size));
-        wish(format!("{size} B: at least {OF_DRIVER} × the driver"), of, 2, least, OF_DRIVER);
+        expectation(
+            format!("{size} B: at least {OF_DRIVER} × the driver"),
+            of,
+            2,
+            least,
+            OF_DRIVER,
+        );
     }
     let of = ratio(speed(Way::Iperf, 65_536), speed(Way::Usrsctp, 65_536));
-    wish(format!("iperf3: at least {OVER_USRSCTP} × usrsctp's API"), of, 2, least, OVER_USRSCTP);
+    expectation(
+        format!("iperf3: at least {OVER_USRSCTP} × usrsctp's API"),
+        of,
+        2,
+        least,
+        OVER_USRSCTP,
+    );
     let of = ratio(speed(Way::Iperf, 65_536), speed(Way::Driver, 65_536));
-    wish(format!("iperf3: at least {OF_DRIVER} × the driver"), of, 2, least, OF_DRIVER);
+    expectation(format!("iperf3: at least {OF_DRIVER} × the driver"), of, 2, least, OF_DRIVER);
     let later = trip(results, Way::Sockets).zip(trip(results, Way::Driver));
     let later = later.map(|(ours, driver)| ours - driver);
-    wish(format!("a round trip: at most {LATER} µs more than the driver's"), later, 1, most, LATER);
+    expectation(
+        format!("a round trip: at most {LATER} µs more than the driver's"),
+        later,
+        1,
+        most,
+        LATER,
+    );
     let count = Some(many.count as f64);
-    wish(format!("{AT_ONCE} associations at once"), count, 0, least, AT_ONCE as f64);
+    expectation(format!("{AT_ONCE} associations at once"), count, 0, least, AT_ONCE as f64);
     let rate = Some(many.count as f64 / many.wall);
-    wish(format!("at least {A_SECOND} set up per second"), rate, 0, least, A_SECOND);
+    expectation(format!("at least {A_SECOND} set up per second"), rate, 0, least, A_SECOND);
     let each = Some(many.accepting.max(many.connecting));
-    wish(format!("an association: at most {EACH} KiB"), each, 1, most, EACH);
+    expectation(format!("an association: at most {EACH} KiB"), each, 1, most, EACH);
     let more = kept.descriptors[1].saturating_sub(kept.descriptors[0]);
-    wish("no descriptor more after as many again".into(), Some(more as f64), 0, most, 0.0);
+    expectation("no descriptor more after as many again".into(), Some(more as f64), 0, most, 0.0);
     let more = kept.memory[1] - kept.memory[0];
-    wish(format!("at most {FLAT} KiB more then"), Some(more), 0, most, FLAT);
+    expectation(format!("at most {FLAT} KiB more then"), Some(more), 0, most, FLAT);
     let slower = ratio(tcp(results, Way::Sockets), tcp(results, Way::Driver));
-    wish(format!("TCP: at most {SLOWER} × without the library"), slower, 3, most, SLOWER);
+    expectation(format!("TCP: at most {SLOWER} × without the library"), slower, 3, most, SLOWER);
     text
 }
 
@@ -173,7 +191,7 @@ mod tests {
         }
         let many = Many { count: 20_000, wall: 10.0, accepting: 12.0, connecting: 17.0 };
         let kept = Kept { count: 10, descriptors: [20, 21], memory: [1000.0, 1100.0] };
-        let text = wishes(&results, &many, &kept);
+        let text = expectations(&results, &many, &kept);
         for line in [
             "| 1024 B: at least 3 × usrsctp's API | 5.00 | yes |",
             "| 1024 B: at least 0.6 × the driver | 0.50 | **no** |",

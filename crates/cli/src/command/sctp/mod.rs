@@ -22,7 +22,7 @@ use crate::flags::{CommonFlags, SctpAction, SctpCarrierFlags, SctpFlags};
 /// What associations whose programs have gone get to end in order.
 const GRACE: Duration = Duration::from_secs(5);
 /// How often it is looked whether they have.
-const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(10);
+const RECHECK_AFTER: Duration = Duration::from_millis(10);
 
 /// Does what is asked for, to its end.
 pub(super) async fn run(flags: &SctpFlags, common: &CommonFlags) -> Result<ExitCode, Failure> {
@@ -62,7 +62,7 @@ async fn afterwards(
 async fn ended(supervisor: &Supervisor<Sockets>) {
     let until = Instant::now() + GRACE;
     while Instant::now() < until && supervisor.with(|sockets| sockets.associations() > 0) {
-        sleep(LOOK_AGAIN_AFTER).await;
+        sleep(RECHECK_AFTER).await;
     }
 }
 

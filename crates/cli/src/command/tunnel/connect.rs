@@ -66,7 +66,7 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
     let client = Client::new(endpoint, way, forwards, Probing::default(), print);
     let client = client.map_err(|error| setting.failure(error))?;
     let mut about = setting.about();
-    about.forwards.extend(interface.iter().map(|one| interface::said(one.config())));
+    about.forwards.extend(interface.iter().map(|one| interface::description(one.config())));
     let _shown = super::show(about, client.sessions(), printer).await;
     let stop = CancellationToken::new();
     let running = client.run(tunnel, stop.clone());

@@ -24,14 +24,14 @@ pub(super) fn make(flags: &TunFlags, printer: NoticePrinter) -> Result<Option<In
     check(&config)?;
     let device = device(&config)?;
     let failed = |cause| Failure::new(Kind::Listen, format!("cannot use {name}: {cause}"));
-    let text = said(&config);
+    let text = description(&config);
     let interface = Interface::new(device, config).map_err(failed)?;
     printer.say("interface", text);
     Ok(Some(interface))
 }
 
-/// The same in words.
-pub(super) fn said(config: &InterfaceConfig) -> String {
+/// Describes the interface in words.
+pub(super) fn description(config: &InterfaceConfig) -> String {
     let addresses: Vec<_> = config.addresses.iter().map(IpNet::to_string).collect();
     format!("the interface {} has {}, MTU {}", config.name, addresses.join(" and "), config.mtu)
 }

@@ -48,7 +48,7 @@ pub(super) async fn run(flags: &TunnelServeFlags, common: &CommonFlags) -> Resul
     let about = About {
         role: "server",
         name: listener.local_addr().to_string(),
-        forwards: interface.iter().map(|one| interface::said(one.config())).collect(),
+        forwards: interface.iter().map(|one| interface::description(one.config())).collect(),
     };
     let _shown = super::show(about, server.sessions(), printer).await;
     let stop = CancellationToken::new();

@@ -15,8 +15,8 @@ use crate::shape::tunnel::{
 use crate::shape::value;
 use crate::terminal::{Line, Look, Paint, table, time, wrapped};
 
-/// Between the two looks that a rate is known from.
-const GLANCE: Duration = Duration::from_millis(500);
+/// The time between the two readings from which a rate is computed.
+const RATE_INTERVAL: Duration = Duration::from_millis(500);
 /// Between two pictures.
 const TICK: Duration = Duration::from_secs(1);
 
@@ -27,7 +27,7 @@ pub(super) async fn run(flags: &TunnelStatusFlags, common: &CommonFlags) -> Resu
     let has_cursor = std::env::var_os("TERM").is_some_and(|term| term != "dumb");
     if common.json || flags.once || !has_cursor || !io::stdout().is_terminal() {
         if !seen.tunnels.is_empty() {
-            sleep(GLANCE).await;
+            sleep(RATE_INTERVAL).await;
             seen = seen.next()?;
         }
         let status = TunnelStatusShape { tunnels: seen.tunnels };

@@ -7,7 +7,7 @@
 //! | `raw` | SCTP directly over IP, protocol 132, where privileges allow it | RFC 9260 |
 //! | `icmp` | mapping of ICMP messages to SCTP | RFC 9260 §10 |
 //! | `fragmentation` | letting routers fragment a packet that is too big | RFC 8899 |
-//! | `ways` | choice of the socket for a packet | RFC 9260 §6.4 |
+//! | `source_cache` | choice of the socket for a packet | RFC 9260 §6.4 |
 //! | `claim` | one listener per port over raw IP | |
 //! | `owner` | which process has a UDP port that is taken | |
 //! | `access` | whether this machine and user can send protocol 132 at all | |
@@ -21,8 +21,8 @@ mod fragmentation;
 mod icmp;
 mod owner;
 mod raw;
+mod source_cache;
 mod udp;
-mod ways;
 
 #[cfg(test)]
 mod tests;
@@ -44,8 +44,8 @@ use dtls::DtlsCarrier;
 pub(crate) use dtls::Shared as DtlsSessions;
 pub(super) use owner::owner_of_udp_port;
 use raw::RawCarrier;
+pub(crate) use source_cache::SourceCache;
 use udp::UdpCarrier;
-pub(crate) use ways::Ways;
 
 use crate::datagram_socket::DatagramSocket;
 use crate::icmp::is_a_report;

@@ -15,7 +15,7 @@ use crate::situation::live::ClientProgram;
 /// What a client says, in its home directory.
 const MESSAGES: &str = "messages";
 /// From one look whether it has ended to the next.
-const LOOK: Duration = Duration::from_millis(2);
+const CHECK_EVERY: Duration = Duration::from_millis(2);
 /// How long a client may take to ask for a name, if it does not say.
 const STARTS_WITHIN: Duration = Duration::from_secs(2);
 /// The most of an error message that is passed on, in letters.
@@ -163,7 +163,7 @@ impl<'a> Program<'a> {
                 let at = SystemTime::now().duration_since(UNIX_EPOCH).ok();
                 return check(status, &messages).map(|()| Ended { at });
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(CHECK_EVERY);
         }
         Ok(Ended { at: None })
     }

@@ -97,7 +97,7 @@ pub(super) enum Form {
 
 /// What an IP packet at the client's end says; none if it is no IP packet. `sent` says whether the
 /// client sent it.
-pub(super) fn look(at: Duration, sent: bool, ip: &[u8]) -> Option<Seen> {
+pub(super) fn parse(at: Duration, sent: bool, ip: &[u8]) -> Option<Seen> {
     let packet = Packet::parse(ip)?;
     let peer = if sent { packet.destination } else { packet.source };
     let what = match packet.protocol {
@@ -228,7 +228,7 @@ mod tests {
     }
 
     fn what(protocol: u8, sent: bool, payload: &[u8]) -> What {
-        look(Duration::ZERO, sent, &ip(protocol, sent, payload)).expect("an IP packet").what
+        parse(Duration::ZERO, sent, &ip(protocol, sent, payload)).expect("an IP packet").what
     }
 
     fn udp_to(port: u16, payload: &[u8]) -> Vec<u8> {
@@ -308,8 +308,8 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn no_bytes_make_it_panic(bytes: Vec<u8>, protocol in 0_u8..60, sent: bool) {
-            let _ = look(Duration::ZERO, sent, &bytes);
-            let seen = look(Duration::ZERO, sent, &ip(protocol, sent, &bytes));
+            let _ = parse(Duration::ZERO, sent, &bytes);
+            let seen = parse(Duration::ZERO, sent, &ip(protocol, sent, &bytes));
             proptest::prop_assert_eq!(seen.map(|seen| seen.length), Some(bytes.len() + 20));
         }
     }

@@ -29,7 +29,7 @@ use crate::scheduler::StreamSlot;
 mod estimates;
 
 pub(super) use estimates::Automatic;
-use estimates::{Outlook, time_for};
+use estimates::{Forecast, time_for};
 
 /// The most streams, or messages where they are sent in the order of their coming, that are looked
 /// at for one packet.
@@ -70,17 +70,17 @@ struct Candidate {
 
 impl Automatic {
     /// How good a stream is for a path.
-    fn rank(&self, slot: StreamSlot, path: &Path, outlook: &Outlook) -> Rank {
-        let (slower, arrival) = (outlook.meanwhile > 0, self.arrival_of(slot));
+    fn rank(&self, slot: StreamSlot, path: &Path, forecast: &Forecast) -> Rank {
+        let (slower, arrival) = (forecast.meanwhile > 0, self.arrival_of(slot));
         let priority = self.preference(slot).priority;
-        let late = arrival.saturating_sub(outlook.arrival + outlook.tolerance);
+        let late = arrival.saturating_sub(forecast.arrival + forecast.tolerance);
         // Its messages may wait at the receiver, if they would not even leave otherwise.
         let starves = !slower && self.starves(slot);
         Rank {
             priority: if slower && self.has_wishes { u16::MAX - priority } else { priority },
             wait: if starves { 0 } else { late },
             is_of_slower: self.is_of_slower(slot, path) && !starves,
-            early: if slower { outlook.arrival.saturating_sub(arrival) } else { 0 },
+            early: if slower { forecast.arrival.saturating_sub(arrival) } else { 0 },
         }
     }
 }
@@ -131,7 +131,7 @@ impl Sender {
         let window = self.peer_window() + self.in_flight();
         let room = self.queue.limit().min(window);
         if let Some(concurrent) = &mut self.multipath {
-            concurrent.automatic.look(paths, window);
+            concurrent.automatic.refresh(paths, window);
             let needed: usize = concurrent.automatic.views.iter().map(|view| view.fill).sum();
             let lean = needed * LEAN_FROM.1 > room * LEAN_FROM.0;
             paths.iter_mut().for_each(|path| path.keep_lean(lean));
@@ -163,8 +163,8 @@ impl Sender {
     ) -> Option<StreamSlot> {
         let way = paths.get(path)?;
         let automatic = &self.multipath.as_ref()?.automatic;
-        let outlook = automatic.outlook(way, paths);
-        let slower = outlook.meanwhile > 0;
+        let forecast = automatic.forecast(way, paths);
+        let slower = forecast.meanwhile > 0;
         let (scheduler, heads) = self.queue.scheduler_and_heads();
         let current = scheduler.current();
         let may = |slot: StreamSlot| {
@@ -183,7 +183,7 @@ impl Sender {
                 return false;
             }
             left -= 1;
-            let rank = automatic.rank(slot, way, &outlook);
+            let rank = automatic.rank(slot, way, &forecast);
             if best.is_none_or(|best| rank < best.rank) {
                 best = Some(Candidate { slot, rank });
             }
@@ -200,8 +200,8 @@ impl Sender {
         let Candidate { slot, rank } = best?;
         let is_bad = self.is_reserved(way, paths)
             || slower && self.has_streams_of_its_own(slot, way)
-            || (rank.wait > 0 || rank.is_of_slower) && self.is_better_left(slot, way, &outlook)
-            || slower && self.would_hold_up(slot, way, &outlook);
+            || (rank.wait > 0 || rank.is_of_slower) && self.is_better_left(slot, way, &forecast)
+            || slower && self.would_hold_up(slot, way, &forecast);
         if is_bad && current.is_none() && self.in_flight() > 0 {
             return None;
         }
@@ -236,11 +236,11 @@ impl Sender {
 
     /// Whether a stream whose messages would wait at the receiver, or that a slower path carries, is
     /// better left to that one: there are others for this path.
-    fn is_better_left(&self, slot: StreamSlot, path: &Path, outlook: &Outlook) -> bool {
+    fn is_better_left(&self, slot: StreamSlot, path: &Path, forecast: &Forecast) -> bool {
         let Some(concurrent) = &self.multipath else { return false };
         let automatic = &concurrent.automatic;
         let Some(view) = automatic.view(path.id) else { return false };
-        let until = outlook.arrival + outlook.tolerance;
+        let until = forecast.arrival + forecast.tolerance;
         if self.is_writable(path.mtu()) {
             // More of them may come at once.
             let lately = time_for(path.mtu(), view.rate) * LATELY_PACKETS;
@@ -299,13 +299,13 @@ impl Sender {
 
     /// Whether one packet more of a stream on a slower path would stop quicker ones: there are no
     /// other streams for those, and the buffers have no room for what is delivered meanwhile.
-    fn would_hold_up(&self, slot: StreamSlot, path: &Path, outlook: &Outlook) -> bool {
+    fn would_hold_up(&self, slot: StreamSlot, path: &Path, forecast: &Forecast) -> bool {
         let Some(concurrent) = &self.multipath else { return false };
         if self.queue.queued() > self.queued_of(slot) {
             return false;
         }
         let room = concurrent.automatic.window.min(self.queue.limit());
-        let needed = path.outstanding() + path.mtu() + outlook.meanwhile + outlook.under_way;
+        let needed = path.outstanding() + path.mtu() + forecast.meanwhile + forecast.under_way;
         needed > room
     }
 }

@@ -108,7 +108,7 @@ impl Fading {
 
 /// When a packet that leaves now would be there, and what it would hold up.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Outlook {
+pub(super) struct Forecast {
     pub(super) arrival: u64,
     pub(super) tolerance: u64,
     /// Bytes that quicker paths deliver until then.
@@ -119,7 +119,7 @@ pub(super) struct Outlook {
 
 impl Automatic {
     /// Takes in new estimates.
-    pub(super) fn look(&mut self, paths: &Paths, window: usize) {
+    pub(super) fn refresh(&mut self, paths: &Paths, window: usize) {
         self.window = self.window.max(window);
         self.views.clear();
         self.views.extend(paths.iter().filter(|path| path.state() == PathState::Active).map(
@@ -144,20 +144,20 @@ impl Automatic {
         self.now + view.lag + queue
     }
 
-    pub(super) fn outlook(&self, path: &Path, paths: &Paths) -> Outlook {
+    pub(super) fn forecast(&self, path: &Path, paths: &Paths) -> Forecast {
         let arrival = self.arrival(path);
         let rate = |path: &Path| self.view(path.id).map_or(0, |view| view.rate);
         let tolerance = self.view(path.id).map_or(0, |view| view.tolerance(path.mtu()));
-        let mut outlook = Outlook { arrival, tolerance, meanwhile: 0, under_way: 0 };
+        let mut forecast = Forecast { arrival, tolerance, meanwhile: 0, under_way: 0 };
         for other in paths.iter().filter(|other| other.state() == PathState::Active) {
             let earlier = arrival.saturating_sub(self.arrival(other));
             if other.id == path.id || earlier <= tolerance {
                 continue;
             }
-            outlook.meanwhile += bytes_in(earlier, rate(other));
-            outlook.under_way += other.outstanding();
+            forecast.meanwhile += bytes_in(earlier, rate(other));
+            forecast.under_way += other.outstanding();
         }
-        outlook
+        forecast
     }
 
     /// The path that carries a stream these days: it has sent of it not many packets ago. A packet

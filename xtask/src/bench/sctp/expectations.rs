@@ -15,7 +15,7 @@ const SHARE: f64 = 0.85;
 const CHANNEL_RATIO: f64 = 2.0;
 
 /// A ratio that is wanted: a figure of eyas over the same of rivals.
-struct Wish {
+struct Expectation {
     text: &'static str,
     column: Column,
     figure: fn(&Answer) -> f64,
@@ -24,50 +24,50 @@ struct Wish {
     bound: Bound,
 }
 
-const WISHES: [Wish; 7] = [
-    Wish {
+const EXPECTATIONS: [Expectation; 7] = [
+    Expectation {
         text: "memory, 1 KiB: at most 0.5 × the CPU of rtc-sctp",
         column: Column::Memory(1024),
         figure: Answer::cost,
         rivals: &["rtc-sctp"],
         bound: Bound::AtMost(0.5),
     },
-    Wish {
+    Expectation {
         text: "memory, 64 KiB: at most 0.5 × the CPU of rtc-sctp",
         column: Column::Memory(65_536),
         figure: Answer::cost,
         rivals: &["rtc-sctp"],
         bound: Bound::AtMost(0.5),
     },
-    Wish {
+    Expectation {
         text: "memory, 64 B: at least 2 × the messages of rtc-sctp",
         column: Column::Memory(64),
         figure: Answer::rate,
         rivals: &["rtc-sctp"],
         bound: Bound::AtLeast(2.0),
     },
-    Wish {
+    Expectation {
         text: "UDP, 64 KiB: at least 4 × the Mbit/s of rtc-sctp",
         column: Column::Udp(65_536),
         figure: Answer::speed,
         rivals: &["rtc-sctp"],
         bound: Bound::AtLeast(4.0),
     },
-    Wish {
+    Expectation {
         text: "UDP, 64 KiB: at least 10 × the Mbit/s of usrsctp",
         column: Column::Udp(65_536),
         figure: Answer::speed,
         rivals: &["usrsctp"],
         bound: Bound::AtLeast(10.0),
     },
-    Wish {
+    Expectation {
         text: "UDP, 1,452 B: at least 4 × the Mbit/s of the best",
         column: Column::Udp(1452),
         figure: Answer::speed,
         rivals: &RIVALS,
         bound: Bound::AtLeast(4.0),
     },
-    Wish {
+    Expectation {
         text: "at least 5 × the associations of usrsctp",
         column: Column::Associations,
         figure: Answer::rate,
@@ -76,16 +76,16 @@ const WISHES: [Wish; 7] = [
     },
 ];
 
-/// A list of wishes, each with its outcome.
+/// A list of expectations, each with its outcome.
 pub(super) fn text(results: &Results, links: &[Link]) -> String {
-    let mut wishes: Vec<verdict::Wish> = Vec::new();
+    let mut expectations: Vec<verdict::Expectation> = Vec::new();
     let mut add = |wanted: &str, seen: Option<f64>, shown: fn(f64) -> String, bound: Bound| {
         let seen = seen.map(|seen| (shown(seen), bound.holds(seen)));
-        wishes.push(verdict::Wish { wanted: wanted.to_owned(), seen });
+        expectations.push(verdict::Expectation { wanted: wanted.to_owned(), seen });
     };
     let plain = |figure: f64| format!("{figure:.2}");
-    for wish in &WISHES {
-        add(wish.text, ratio(results, wish), plain, wish.bound);
+    for expectation in &EXPECTATIONS {
+        add(expectation.text, ratio(results, expectation), plain, expectation.bound);
     }
     let idle = median(results, "eyas", Column::Associations, |answer| answer.memory / 2.0);
     let bytes = |bytes: f64| format!("{bytes:.0} bytes");
@@ -97,19 +97,19 @@ pub(super) fn text(results: &Results, links: &[Link]) -> String {
     let ratio = share_of(CHANNEL).zip(share_of(DCSCTP)).map(|(ours, theirs)| ours / theirs);
     let wanted = "the long link: a data channel gets at least 2 × what dcsctp does";
     add(wanted, ratio, plain, Bound::AtLeast(CHANNEL_RATIO));
-    verdict::table(&wishes)
+    verdict::table(&expectations)
 }
 
 /// The median of the ratios within each round.
-fn ratio(results: &Results, wish: &Wish) -> Option<f64> {
-    let ours = results.get(&("eyas", wish.column))?;
+fn ratio(results: &Results, expectation: &Expectation) -> Option<f64> {
+    let ours = results.get(&("eyas", expectation.column))?;
     let mut ratios = Vec::new();
     for (round, ours) in ours.iter().enumerate() {
-        let figures = wish.rivals.iter().filter_map(|name| {
-            let runs = results.get(&(*name, wish.column))?;
-            runs.get(round)?.as_ref().map(wish.figure)
+        let figures = expectation.rivals.iter().filter_map(|name| {
+            let runs = results.get(&(*name, expectation.column))?;
+            runs.get(round)?.as_ref().map(expectation.figure)
         });
-        let best = match wish.bound {
+        let best = match expectation.bound {
             Bound::AtMost(_) => figures.fold(f64::INFINITY, f64::min),
             Bound::AtLeast(_) => figures.fold(0.0, f64::max),
         };
@@ -117,7 +117,7 @@ fn ratio(results: &Results, wish: &Wish) -> Option<f64> {
             && best > 0.0
             && best.is_finite()
         {
-            ratios.push((wish.figure)(ours) / best);
+            ratios.push((expectation.figure)(ours) / best);
         }
     }
     middle(&mut ratios)

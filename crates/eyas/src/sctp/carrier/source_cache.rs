@@ -13,9 +13,9 @@ const MAX_KNOWN: usize = 256;
 
 /// The sockets' choice, with what the kernel said of the way to peers since routes last changed.
 #[derive(Debug, Default)]
-pub(crate) struct Ways(BTreeMap<IpAddr, Option<IpAddr>>);
+pub(crate) struct SourceCache(BTreeMap<IpAddr, Option<IpAddr>>);
 
-impl Ways {
+impl SourceCache {
     /// Routes or addresses have changed.
     pub(crate) fn forget(&mut self) {
         self.0.clear();
