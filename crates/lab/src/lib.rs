@@ -1,32 +1,32 @@
-//! Experiments as plans: simulated in virtual time, judged claim by claim, drawn as a report.
+//! Experiments as plans: simulated in virtual time, judged claim by claim, shown in a report.
 //!
-//! A [`plan`] is a TOML file. Each of its points and a seed make one run, a pure function
-//! ([`simulation::run`]) in which `eyas-sctp`, unchanged, meets the links of `eyas-netem`. The
-//! [`runner`] does all runs on all cores and keeps what is finished; [`results`] sum up,
-//! [`claim`]s are judged, a [`report`] shows it all.
+//! A [`plan`] is a TOML file. Each of its points, with a seed, is one run: a pure function
+//! ([`simulation::run`]) in which an unmodified `eyas-sctp` runs over the links of `eyas-netem`.
+//! The [`runner`] executes all runs on all cores and keeps finished ones; [`results`] are
+//! summarised, [`claim`]s are judged, and a [`report`] shows everything.
 //!
 //! ```text
 //! plan ──▶ points × seeds ──▶ simulation::run ──▶ results ──▶ claims ──▶ result.json, .csv, report.html
 //! ```
 //!
-//! | module | job |
+//! | module | purpose |
 //! | --- | --- |
-//! | [`units`] | amounts with units, queues and losses, as people write them |
-//! | [`statistics`] | means, confidence intervals, straight lines |
+//! | [`units`] | amounts with units, queues and losses, as text |
+//! | [`statistics`] | means, confidence intervals, regression lines |
 //! | `emulator` | bad networks in real time, between network namespaces (Linux) |
-//! | `load` | load on real servers: open-loop arrivals over any transport (Linux, feature `load`) |
-//! | [`situation`] | what is simulated or emulated: every set-up and its check; runs nothing |
-//! | [`run`] | what a run gives back |
-//! | [`measure`] | the numbers of a run |
-//! | [`claim`] | what is claimed, as expressions with bounds |
-//! | [`plan`] | experiments as data; the shipped ones |
-//! | [`simulation`] | one run: hosts, routers, links, a saturated sender, a sink that measures |
+//! | `load` | load generator: open-loop arrivals over any transport (Linux, feature `load`) |
+//! | [`situation`] | what is simulated or emulated: every set-up and its check; executes nothing |
+//! | [`run`] | the result of a run |
+//! | [`measure`] | the measures of a run |
+//! | [`claim`] | claims, as expressions with bounds |
+//! | [`plan`] | experiments as data; the built-in ones |
+//! | [`simulation`] | one simulated run: hosts, routers, links, a saturated sender, a measuring sink |
 //! | [`live`] | one run on real sockets: hosts, servers, clients, trials |
 //! | [`results`] | `result.json`, `result.csv`, finished runs |
-//! | [`runner`] | all runs, on all cores, resumed where they stood, or a shard of them |
-//! | [`report`] | one HTML page with pictures |
+//! | [`runner`] | all runs, on all cores, resumable, or a shard of them |
+//! | [`report`] | one HTML page with figures |
 //!
-//! Each module knows only those above it in this table; `cargo xtask tidy` holds them to it.
+//! Each module uses only those above it in this table; `cargo xtask tidy` enforces this.
 
 pub mod claim;
 #[cfg(target_os = "linux")]

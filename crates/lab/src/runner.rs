@@ -1,14 +1,14 @@
-//! All runs of a plan, on all cores; what is finished is kept, so that an interrupted experiment
-//! goes on where it stood.
+//! Executes all runs of a plan on all cores; finished runs are kept, so that an interrupted
+//! experiment can be resumed.
 //!
-//! | file | job |
+//! | file | purpose |
 //! | --- | --- |
 //! | `runner` | runs a plan, or a shard of it |
-//! | `shard` | which share of which runs an output directory holds |
-//! | `merge` | shards put together |
-//! | `task` | runs as text, for whoever has a processor free |
+//! | `shard` | which share of which runs an output directory contains |
+//! | `merge` | merging shards |
+//! | `task` | runs as text, to be executed elsewhere |
 //! | `worklist` | a plan whose runs are such tasks |
-//! | `version` | the name of the code that runs |
+//! | `version` | the identity of the code |
 
 mod merge;
 mod shard;
@@ -38,77 +38,77 @@ pub use task::{Task, TaskError, TaskOutcome};
 pub use version::code_version;
 pub use worklist::{KeepError, Worklist};
 
-/// How to run a plan.
+/// How to execute a plan.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// The output directory; finished runs are kept in it, and found again.
+    /// The output directory, in which finished runs are kept and found again.
     pub out: PathBuf,
-    /// How many runs at a time; one where any of them wants the machine for itself.
+    /// The number of concurrent runs; one if any of them must run alone.
     pub jobs: usize,
-    /// Of the first run of each point; the others follow it.
+    /// The seed of the first run of each point; the others use the following ones.
     pub seed: u64,
-    /// Names the code: runs of another version are not taken from the output directory.
+    /// Identifies the code: runs of another version are not reused.
     pub version: String,
 }
 
-/// How far it is.
+/// The progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Runs that are finished.
+    /// The number of finished runs.
     pub done: usize,
-    /// Of these, the ones that were found finished.
+    /// Of these, those that had been finished before.
     pub found: usize,
-    /// All runs.
+    /// The number of all runs.
     pub total: usize,
 }
 
-/// What a caller is told while runs go on.
+/// An event during execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// How far it is: at the beginning, and after each run.
+    /// The progress: at the start, and after each run.
     Progress(Progress),
-    /// A run was left out, for this machine lacks what it needs: the first one that lacks it.
+    /// The first run that was skipped because this machine lacks a certain requirement.
     LeftOut {
-        /// The point that it belongs to.
+        /// The point.
         point: &'a str,
-        /// What is lacking, in words.
+        /// A description of what is missing.
         lacking: &'a str,
     },
 }
 
-/// Why a plan was not run to its end.
+/// Why a plan was not executed completely.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// It was asked to stop; what is finished is kept.
+    /// It was stopped; finished runs are kept.
     #[error("stopped with {} of {} runs finished", .0.done, .0.total)]
     Stopped(Progress),
-    /// The output directory.
+    /// An error of the output directory.
     #[error(transparent)]
     Results(#[from] ResultsError),
-    /// The plan of a shard.
+    /// An error of the plan of a shard.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// A live plan was to be run in shards, or as tasks.
+    /// A live plan cannot be run in shards or as tasks.
     #[error("a live experiment measures the machine that it runs on: it has no shards")]
     LiveShard,
-    /// A live run; what was finished before it is kept.
+    /// A live run failed; runs finished before are kept.
     #[error("{point}: {cause}")]
     Live {
-        /// Of which point.
+        /// The point.
         point: String,
-        /// Why.
+        /// The cause.
         cause: LiveError,
     },
 }
 
-/// Of all runs of a point, in their order.
+/// Returns the seeds of all runs of a point, in order.
 #[must_use]
 pub fn seeds(plan: &Plan, first: u64) -> Vec<u64> {
     (0..u64::from(plan.grid.runs)).map(|run| first.wrapping_add(run)).collect()
 }
 
-/// Runs a plan. `tell` is called after each run; when `stop` is set, no more are begun.
+/// Executes a plan. `tell` is called after each run; when `stop` is set, no more runs are started.
 ///
 /// # Errors
 /// If it was stopped, or the output directory cannot be written.
@@ -134,12 +134,12 @@ fn collect(plan: &Plan, seeds: &[u64], store: &Store) -> Results {
     Results { points, ..Results::default() }
 }
 
-/// Runs the runs of one shard, and gives back how far it came. They stay in the output directory,
-/// for [`merge`].
+/// Executes the runs of one shard, and returns the progress. The runs are kept in the output
+/// directory, for [`merge`].
 ///
 /// # Errors
-/// If the plan is live, it was stopped, or the output directory is another shard's or cannot be
-/// written.
+/// If the plan is live, it was stopped, or the output directory belongs to another shard or cannot
+/// be written.
 pub fn run_shard(
     text: &str,
     options: &Options,

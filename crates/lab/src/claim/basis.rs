@@ -1,4 +1,4 @@
-//! What claims are judged by: the points that they are about, and which of these count.
+//! The points that claims are judged by, and which of them count.
 
 use super::judged::Judged;
 use crate::measure::Measure;

@@ -1,4 +1,4 @@
-//! What a claim computes: measures at points or along curves, and a little arithmetic.
+//! The expressions of claims: measures at points or along curves, and simple arithmetic.
 
 use super::basis::Basis;
 use super::read::Read;
@@ -6,40 +6,40 @@ use crate::measure::Measure;
 use crate::situation::{Grid, Point};
 use crate::statistics::Line;
 
-/// Something that can be computed of one run of every point.
+/// An expression over one run of every point.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expression {
     /// A number.
     Number(f64),
     /// `measure[scene, curve, where]`.
     Read {
-        /// What.
+        /// The measure.
         measure: Measure,
-        /// Of which scene; empty if the plan has none.
+        /// The scene; empty if the plan has none.
         scene: String,
-        /// Of which curve.
+        /// The curve.
         curve: String,
-        /// Where on the axis.
+        /// The place on the axis.
         span: Span,
     },
-    /// Two and a sign between.
+    /// A binary operation.
     Both(Operator, Box<Expression>, Box<Expression>),
-    /// A name and what is in its brackets.
+    /// A function call.
     Call(Function, Vec<Expression>),
 }
 
-/// Where on the axis, in the axis' unit.
+/// A place on the axis, in the unit of the axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Span {
-    /// One value: a number comes out.
+    /// One value: the result is a number.
     At(f64),
-    /// The largest value of the curve: a number comes out.
+    /// The largest value of the curve: the result is a number.
     Largest,
-    /// From one value to another, both included: a series comes out.
+    /// An inclusive range: the result is a series.
     Between(f64, f64),
 }
 
-/// What stands between two.
+/// A binary operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
     /// `+`
@@ -63,7 +63,7 @@ impl Operator {
     }
 }
 
-/// What can be done with series.
+/// The functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
     /// `least(a)`: the smallest number of a series.
@@ -72,17 +72,17 @@ pub enum Function {
     Most,
     /// `mean(a)`: the mean of a series.
     Mean,
-    /// `slope(a)`: of the straight line through a series, for each unit of the axis.
+    /// `slope(a)`: the slope of the regression line through a series, per unit of the axis.
     Slope,
-    /// `r2(a)`: how straight a series is.
+    /// `r2(a)`: the coefficient of determination of that line.
     R2,
-    /// `reach(a, b)`: the first place on the axis where a is b or more; infinite if it never is.
+    /// `reach(a, b)`: the first place on the axis where a is at least b; infinite if there is none.
     Reach,
     /// `min(a, b, …)`: the smaller one, place by place.
     Min,
     /// `max(a, b, …)`: the larger one, place by place.
     Max,
-    /// `abs(a)`: without the sign.
+    /// `abs(a)`: the absolute value.
     Abs,
 }
 
@@ -101,23 +101,23 @@ impl Function {
     ];
 }
 
-/// Numbers along the axis, or one number without a place.
+/// Numbers along the axis, or a single number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// Where; empty if it is one number.
+    /// The places; empty for a single number.
     pub xs: Vec<f64>,
-    /// The numbers; none where the point is not judged (`[judged]` of the plan).
+    /// The numbers; `None` where the point is not judged (`[judged]` of the plan).
     pub ys: Vec<Option<f64>>,
 }
 
 impl Series {
-    /// One number.
+    /// Creates a single number.
     #[must_use]
     pub fn number(y: f64) -> Self {
         Self { xs: Vec::new(), ys: vec![Some(y)] }
     }
 
-    /// The number, if it is one.
+    /// Returns the number if it is a single one.
     #[must_use]
     pub fn single(&self) -> Option<f64> {
         match self.ys.as_slice() {

@@ -1,4 +1,4 @@
-//! Which points claims are judged by: where the machine was too slow, a point shows the machine.
+//! The points that claims are judged by: if the machine was too slow, a point shows the machine.
 
 use serde::Deserialize;
 
@@ -7,7 +7,7 @@ use crate::measure::Measure;
 use crate::run::Results;
 use crate::situation::{Grid, Named, Point, live};
 
-/// `[judged]` of a plan: claims leave out the points at which this does not hold.
+/// `[judged]` of a plan: points that do not satisfy this are left out of claims.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Judged {

@@ -1,15 +1,15 @@
-//! Claims: what a publication says, as numbers that a run must meet.
+//! Claims: the statements of a publication, as numbers that a run must reproduce.
 //!
-//! | file | job |
+//! | file | purpose |
 //! | --- | --- |
 //! | `mod` | claims and their verdicts |
 //! | `basis` | the points that claims are about |
 //! | `expression` | what is computed |
 //! | `judged` | which points claims are judged by |
-//! | `read` | how they get at what was measured |
-//! | `reader` | expressions as text |
+//! | `read` | access to measurements |
+//! | `reader` | parsing expressions |
 //! | `trials` | expressions over the trials of live runs |
-//! | `verdict` | how claims and checks came out |
+//! | `verdict` | outcomes of claims and checks |
 
 mod basis;
 mod expression;
@@ -69,56 +69,56 @@ impl CheckText {
     }
 }
 
-/// What a claim says and how it is checked.
+/// A claim and its checks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
     /// Unique in the plan.
     pub id: String,
-    /// What is claimed.
+    /// The claim.
     pub text: String,
-    /// The published number or words.
+    /// The published number or statement.
     pub published: String,
-    /// What a reader must know, such as why something does not come out.
+    /// A note for readers, such as why something does not reproduce.
     pub note: String,
-    /// All of these must hold.
+    /// The checks, all of which must hold.
     pub checks: Vec<Check>,
 }
 
-/// One number and its bounds.
+/// A number and its bounds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Check {
-    /// What is computed, as text.
+    /// The expression as text.
     pub text: String,
-    /// What it is, in words.
+    /// A description.
     pub about: String,
-    /// Its unit.
+    /// The unit.
     pub unit: String,
-    /// The same, ready to be computed.
+    /// The parsed expression.
     pub value: Expression,
-    /// Where the mean over the runs must be.
+    /// The bounds of the mean over the runs.
     pub bounds: Bounds,
 }
 
-/// Where a number must be; anywhere if there is no bound: then it is shown and judged by nobody.
+/// The bounds of a number. Without bounds it is shown but not judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Bounds {
-    /// This or more.
+    /// The inclusive minimum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
-    /// This or less.
+    /// The inclusive maximum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_most: Option<f64>,
-    /// More than this.
+    /// The exclusive minimum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub above: Option<f64>,
-    /// Less than this.
+    /// The exclusive maximum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub below: Option<f64>,
 }
 
 impl Bounds {
-    /// Whether a number is where it must be.
+    /// Returns whether a number is within the bounds.
     #[must_use]
     pub fn hold(&self, number: f64) -> bool {
         self.at_least.is_none_or(|bound| number >= bound)
@@ -135,13 +135,13 @@ impl Bounds {
             || self.below.is_some_and(|bound| low >= bound)
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no bounds.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// For people: `≥ 19`, `19 to 19.4`, `< 3`.
+    /// Returns the bounds as text: `≥ 19`, `19 to 19.4`, `< 3`.
     #[must_use]
     pub fn in_words(&self) -> String {
         match (self.at_least, self.at_most) {

@@ -1,4 +1,4 @@
-//! How expressions get at what was measured.
+//! How expressions access measurements.
 
 use crate::measure::Measure;
 

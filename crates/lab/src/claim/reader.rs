@@ -9,10 +9,10 @@ use crate::units::parse_amount;
 const DEEPEST: usize = 32;
 
 impl Expression {
-    /// Reads an expression about these points.
+    /// Parses an expression about these points.
     ///
     /// # Errors
-    /// What cannot be understood, in words.
+    /// A description of what is invalid.
     pub fn parse(text: &str, grid: &Grid) -> Result<Self, String> {
         let mut reader = Reader { rest: text, grid, depth: 0 };
         let expression = reader.sum()?;

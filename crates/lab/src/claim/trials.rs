@@ -1,9 +1,9 @@
 //! Expressions over the trials of live runs.
 //!
-//! A mean, a percentile or a maximum is that of all trials of a point together. How sure a single
-//! share is comes from Wilson's score; how sure anything else is, from the bootstrap (Efron 1979):
-//! trials are drawn again from those that were measured, as many as there were, with replacement,
-//! and what the expression comes to then has a spread of its own.
+//! A mean, a percentile or a maximum is that of all trials of a point together. The confidence
+//! interval of a single share is Wilson's score interval; that of anything else comes from the
+//! bootstrap (Efron 1979): the trials are resampled with replacement, and the spread of the
+//! expression over the samples is its interval.
 
 use std::collections::BTreeMap;
 

@@ -1,29 +1,29 @@
-//! What came of claims and of their checks.
+//! The outcomes of claims and their checks.
 
 use serde::{Deserialize, Serialize};
 
 use super::Bounds;
 use crate::statistics::Interval;
 
-/// How a claim or a check came out.
+/// The outcome of a claim or a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// The whole interval lies where it must be. With a single run, which has no interval, the
-    /// number does.
+    /// The whole interval is within the bounds. With a single run, which has no interval, the
+    /// number is.
     Accepted,
-    /// No part of the interval lies where it must be.
+    /// The interval is entirely outside the bounds.
     Refused,
-    /// The interval spans a bound: more runs or trials would decide.
+    /// The interval spans a bound: more runs or trials would decide it.
     Undecided,
-    /// Something that it needs was not measured, as with `--quick`.
+    /// Something that it needs was not measured, for example with `--quick`.
     NotMeasured,
-    /// It has no bounds: it is shown and judged by nobody.
+    /// It has no bounds: it is shown but not judged.
     ShownOnly,
 }
 
 impl Outcome {
-    /// For people.
+    /// Returns a description.
     #[must_use]
     pub const fn in_words(self) -> &'static str {
         match self {
@@ -72,43 +72,43 @@ impl Bounds {
     }
 }
 
-/// What came of a claim.
+/// The verdict about a claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// The claim's.
+    /// The identifier of the claim.
     pub id: String,
-    /// What is claimed.
+    /// The claim.
     pub text: String,
-    /// The published number or words.
+    /// The published number or statement.
     pub published: String,
-    /// What the first check came to; null if it was not measured.
+    /// The value of the first check; null if it was not measured.
     pub measured: Option<f64>,
     /// Its 95 % confidence interval; null with a single run.
     pub interval: Option<Interval>,
-    /// How it came out.
+    /// The outcome.
     pub outcome: Outcome,
-    /// What a reader must know.
+    /// A note for readers.
     pub note: String,
-    /// One by one.
+    /// The verdicts of the checks.
     pub checks: Vec<CheckVerdict>,
 }
 
-/// What came of a check.
+/// The verdict about a check.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CheckVerdict {
-    /// What was computed.
+    /// The expression.
     pub value: String,
-    /// What it is, in words.
+    /// A description.
     pub about: String,
-    /// Its unit.
+    /// The unit.
     pub unit: String,
-    /// Where it must be.
+    /// The bounds.
     pub accept: Bounds,
-    /// What it came to; null if it was not measured.
+    /// The value; null if it was not measured.
     pub measured: Option<f64>,
     /// Its 95 % confidence interval; null with a single run.
     pub interval: Option<Interval>,
-    /// How it came out.
+    /// The outcome.
     pub outcome: Outcome,
 }
 

@@ -1,4 +1,4 @@
-//! Packets into a file, by a thread of their own so that a slow disk delays no packet.
+//! Writes packets to a file, in a thread of its own so that a slow disk does not delay packets.
 
 mod destination;
 

@@ -1,4 +1,4 @@
-//! What became of the packets.
+//! Packet counters.
 
 use std::time::Duration;
 
@@ -6,37 +6,37 @@ use eyas_netem::link::{Count, LinkConfig, LinkCounters};
 use eyas_netem::middlebox::MiddleboxCounters as Counted;
 use eyas_netem::world::Direction;
 
-/// What became of the packets of one direction of a path.
+/// The packet counters of one direction of a path.
 #[derive(Clone, Debug)]
 pub struct DirectionCounters {
-    /// What the link is like now.
+    /// The current configuration of the link.
     pub config: LinkConfig,
-    /// Packets that wait for the link.
+    /// Packets queued for the link.
     pub queued: Count,
-    /// Packets that are being sent or on their way.
+    /// Packets being transmitted or in flight.
     pub in_flight: Count,
-    /// What became of the others. Where nothing happens to single packets, those of TCP and UDP are
-    /// counted as the host hands them over: many in one.
+    /// All other packets. Where single packets are not treated individually, those of TCP and UDP
+    /// are counted as the host passes them on: several in one.
     pub link: LinkCounters,
-    /// Whether packets pass.
+    /// Whether the link is up.
     pub is_up: bool,
-    /// Packets that arrived, and that the receiving host's kernel did not take.
+    /// Packets that arrived but were not accepted by the kernel of the receiving host.
     pub unwritten: u64,
 }
 
-/// What became of the packets of one middlebox.
+/// The packet counters of one middlebox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MiddleboxCounters {
-    /// Its kind, as in a file: `nat`, `firewall`.
+    /// Its kind, as in a scenario file: `nat`, `firewall`.
     pub kind: &'static str,
-    /// What it does, in words: `drops udp`. Empty if the kind says it all.
+    /// A description of its rule: `drops udp`. Empty if the kind is sufficient.
     pub rule: String,
-    /// The packets that it saw. Those of a family of addresses that it is not for pass it by, and count
-    /// nowhere here.
+    /// The packets that it has seen. Packets of an address family that it does not handle bypass it
+    /// and are not counted.
     pub packets: Counted,
 }
 
-/// What became of the packets of one path.
+/// The packet counters of one path.
 #[derive(Clone, Debug)]
 pub struct PathCounters {
     /// Its name.
@@ -45,14 +45,14 @@ pub struct PathCounters {
     pub forward: DirectionCounters,
     /// From the server to the client.
     pub backward: DirectionCounters,
-    /// Of each middlebox, the one nearest to the client first.
+    /// The counters of each middlebox, the one nearest to the client first.
     pub middleboxes: Vec<MiddleboxCounters>,
-    /// Fragments of packets that were dropped before a middlebox.
+    /// Fragments that were dropped before a middlebox.
     pub fragments: u64,
 }
 
 impl PathCounters {
-    /// One direction.
+    /// Returns the counters of one direction.
     #[must_use]
     pub const fn direction(&self, direction: Direction) -> &DirectionCounters {
         match direction {
@@ -62,22 +62,22 @@ impl PathCounters {
     }
 }
 
-/// What became of all packets so far, and how well the emulator kept its time.
+/// All counters so far, and how well the emulator kept up.
 #[derive(Clone, Debug)]
 pub struct Counters {
-    /// Since the emulator was started.
+    /// The time since the emulator was started.
     pub time: Duration,
     /// The paths, in the order of the topology.
     pub paths: Vec<PathCounters>,
-    /// Packets that a host wanted to send while the emulator did not come to take them: the
-    /// interfaces' queues were full. Losses that no link was asked to make.
+    /// Packets that were lost because the emulator did not read them in time and the queues of the
+    /// interfaces were full. These losses were not configured.
     pub missed: u64,
-    /// Packets that a capture left out, because the disk was too slow.
+    /// Packets missing from a capture because the disk was too slow.
     pub uncaptured: u64,
 }
 
 impl Counters {
-    /// The path of this name.
+    /// Returns the path with this name.
     #[must_use]
     pub fn path(&self, name: &str) -> Option<&PathCounters> {
         self.paths.iter().find(|path| path.name == name)

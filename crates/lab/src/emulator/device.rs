@@ -1,4 +1,4 @@
-//! A TUN device: packets out of a host, and into it.
+//! A TUN device: reads packets from a host and writes packets to it.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

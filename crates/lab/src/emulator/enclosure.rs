@@ -1,4 +1,4 @@
-//! A command with a network of its own, whose only way out is a device that this process reads.
+//! A command with its own network, whose only way out is a device that this process reads.
 
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -21,31 +21,32 @@ const INTERFACE: &str = "eyas0";
 /// The longest packet of IP: nothing is cut for a line that there is not.
 const MTU: u32 = 65_535;
 
-/// What the network inside looks like.
+/// The environment inside an enclosure.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
-    /// The addresses inside. What is for others goes to the device.
+    /// The addresses inside. Packets for others go to the device.
     pub addresses: (Ipv4Addr, Ipv6Addr),
-    /// Files that are seen instead of others: what is seen, and where.
+    /// Files that replace others: the replacement and the path where it is seen.
     pub covers: Vec<(PathBuf, PathBuf)>,
 }
 
-/// A network namespace with a view of the files of its own, both without names. What still runs in it
-/// when this is dropped, or this program is killed, is killed.
+/// A network namespace with its own view of the files, both unnamed. Processes that are still
+/// running in it are killed when this is dropped or this program is killed.
 #[derive(Debug)]
 pub struct Enclosure {
     _guard: Guard,
 }
 
 impl Enclosure {
-    /// Makes one, and does `work` in it, on a thread of its own: sockets that it opens, and processes
-    /// that it starts, are inside. It is given the device: IP packets without a header, non-blocking.
+    /// Creates an enclosure and runs `work` in it, in a thread of its own: sockets that it opens
+    /// and processes that it starts are inside. It gets the device: IP packets without a header,
+    /// non-blocking.
     ///
     /// # Errors
     /// If the kernel refuses, or a program is missing.
     ///
     /// # Panics
-    /// If `work` does, with the same message.
+    /// If `work` panics, with the same message.
     pub fn make<T: Send>(
         surroundings: &Surroundings,
         work: impl FnOnce(OwnedFd) -> T + Send,

@@ -1,4 +1,4 @@
-//! The thread that moves packets, each at its time.
+//! The thread that moves packets at their times.
 
 use std::io;
 use std::os::fd::OwnedFd;

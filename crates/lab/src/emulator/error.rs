@@ -1,113 +1,113 @@
-//! Why there is no emulator, or why it does not do what it is asked to.
+//! Errors of the emulator.
 
 use std::io;
 
-/// What went wrong, and what to do about it.
+/// An error of the emulator, with advice.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EmulatorError {
-    /// The topology cannot be built.
+    /// The topology is invalid.
     #[error("{0}")]
     Topology(String),
-    /// The kernel does not let this user make namespaces.
+    /// The kernel does not allow this user to create namespaces.
     #[error("cannot make a {kind} namespace: {cause}; {remedy}")]
     NotAllowed {
-        /// Which kind: `user`, `network` or `mount`.
+        /// The kind of namespace: `user`, `network` or `mount`.
         kind: &'static str,
-        /// What the kernel says.
+        /// The error from the kernel.
         cause: io::Error,
-        /// What to do about it, by what the machine is set to.
+        /// Advice, depending on the settings of the machine.
         remedy: String,
     },
-    /// There is no TUN device.
+    /// TUN devices are not available.
     #[error(
         "cannot open a TUN device, {name}: {cause}; the kernel needs the module tun, and this user \
          /dev/net/tun"
     )]
     Tun {
-        /// The interface that was to be made.
+        /// The interface to be created.
         name: String,
-        /// What the kernel says.
+        /// The error from the kernel.
         cause: io::Error,
     },
-    /// An interface cannot be called so.
+    /// The name is not valid for an interface.
     #[error("{0:?} is not a name for an interface: up to 15 letters, digits, '-', '_' and '.'")]
     NoName(String),
-    /// There is an interface of this name.
+    /// An interface with this name already exists.
     #[error(
         "the interface {0} exists already; choose another name, or remove it (ip link delete {0})"
     )]
     Taken(String),
-    /// This user may not make interfaces.
+    /// This user may not create interfaces.
     #[error(
         "cannot make the interface {name}: {cause}; it takes root, or CAP_NET_ADMIN and, in a container, \
          the device /dev/net/tun"
     )]
     NoInterfaces {
-        /// The interface that was to be made.
+        /// The interface to be created.
         name: String,
-        /// What the kernel says.
+        /// The error from the kernel.
         cause: io::Error,
     },
-    /// A program that the set-up needs cannot be run.
+    /// A required program cannot be run.
     #[error("cannot run {program}: {cause}; it comes with {package}")]
     Program {
-        /// Which one.
+        /// The program.
         program: &'static str,
-        /// What the system says.
+        /// The error from the system.
         cause: io::Error,
-        /// What to install.
+        /// The package to install.
         package: &'static str,
     },
-    /// An interface could not be set up.
+    /// An interface could not be configured.
     #[error("cannot set up the interfaces of the {host}: {said}")]
     Interfaces {
-        /// In which namespace.
+        /// The namespace.
         host: String,
-        /// What `ip` says.
+        /// The output of `ip`.
         said: String,
     },
-    /// The kernel gives what arrives at the server no threads of its own.
+    /// The kernel does not provide separate threads for receiving at the server.
     #[error(
         "the kernel does not provide threads for network devices: {0}; this requires Linux 5.12 and root"
     )]
     Receivers(String),
-    /// There is no such path.
+    /// The path does not exist.
     #[error("there is no path {name:?}; there are {known}")]
     NoSuchPath {
-        /// What was asked for.
+        /// The requested path.
         name: String,
-        /// What there is.
+        /// The existing paths.
         known: String,
     },
     /// A namespace cannot be entered.
     #[error("cannot enter the network namespace of the {host}: {cause}")]
     Enter {
-        /// Whose.
+        /// Its host.
         host: String,
-        /// What the kernel says.
+        /// The error from the kernel.
         cause: io::Error,
     },
-    /// A file cannot be seen instead of another.
+    /// A file cannot be replaced.
     #[error("cannot replace {file} for the command: {cause}")]
     Cover {
-        /// What was to be covered.
+        /// The file to be replaced.
         file: String,
-        /// What the kernel says.
+        /// The error from the kernel.
         cause: io::Error,
     },
     /// The thread of the emulator has ended.
     #[error("the emulator has ended: {0}")]
     Ended(String),
-    /// The file of a capture cannot be written.
+    /// The capture file cannot be written.
     #[error("cannot write the capture: {0}")]
     Capture(io::Error),
-    /// Anything else that the system refuses.
+    /// Another error from the system.
     #[error("cannot {what}: {cause}")]
     System {
-        /// What was tried.
+        /// The operation.
         what: &'static str,
-        /// What the system says.
+        /// The error from the system.
         cause: io::Error,
     },
 }

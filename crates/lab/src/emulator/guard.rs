@@ -1,10 +1,10 @@
-//! Who ends what lives in the namespaces, when the emulator has ended in whatever way.
+//! Cleans up the namespaces, however the emulator has ended.
 //!
-//! Namespaces without a name and TUN devices end with their last descriptor, so a killed emulator
-//! leaves none. Its children would go on. The guard is a small process that waits for the end of a
-//! pipe, of which only the emulator holds the other end, and then kills everything that runs in the
-//! two namespaces, until nothing is left there. It holds the namespaces itself, so their numbers
-//! cannot meanwhile have become somebody else's.
+//! Unnamed namespaces and TUN devices disappear with their last descriptor, so a killed emulator
+//! leaves none behind. Its children, however, would continue. The guard is a small process that
+//! waits for the end of a pipe whose other end only the emulator holds, and then kills everything
+//! that runs in the two namespaces. It holds the namespaces itself, so that their numbers cannot be
+//! reused meanwhile.
 
 use std::fs::File;
 use std::io;

@@ -5,17 +5,17 @@ use std::fmt;
 /// One of the two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Host {
-    /// Whose network is emulated: behind the middleboxes, where the command runs.
+    /// The host whose network is emulated: behind the middleboxes, where the command runs.
     Client,
     /// The far side.
     Server,
 }
 
 impl Host {
-    /// Both.
+    /// Both hosts.
     pub const ALL: [Self; 2] = [Self::Client, Self::Server];
 
-    /// The other one.
+    /// Returns the other host.
     #[must_use]
     pub const fn opposite(self) -> Self {
         match self {

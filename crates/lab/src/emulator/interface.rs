@@ -11,26 +11,26 @@ use super::namespace::{have_no_words_of_its_own, run_ip};
 
 pub use super::kernel::LONGEST_NAME as MAX_NAME;
 
-/// An interface whose packets are for this process.
+/// An interface whose packets are read and written by this process.
 #[derive(Clone, Debug)]
 pub struct InterfaceSetup {
-    /// What it is to be called: up to [`MAX_NAME`] bytes.
+    /// The name: up to [`MAX_NAME`] bytes.
     pub name: String,
-    /// Its addresses, and how many bits of each are the network's.
+    /// The addresses with their prefix lengths.
     pub addresses: Vec<(IpAddr, u8)>,
-    /// Networks beyond it.
+    /// Networks to route to it.
     pub routes: Vec<(IpAddr, u8)>,
-    /// The longest packet, in bytes.
+    /// The MTU in bytes.
     pub mtu: u16,
 }
 
 impl InterfaceSetup {
-    /// Makes it and gives the device: packets of IP without a header, non-blocking. The interface is there
-    /// for as long as that is open, and no longer than this program, however that ends.
+    /// Creates the interface and returns its device: IP packets without a header, non-blocking. The
+    /// interface exists as long as the device is open, and no longer than this program.
     ///
     /// # Errors
-    /// If there is an interface of this name, this user may not make one, or the kernel refuses an address or
-    /// a route.
+    /// If there is an interface with this name, this user may not create one, or the kernel refuses
+    /// an address or a route.
     pub fn make(&self) -> Result<OwnedFd, EmulatorError> {
         let name = &self.name;
         // It is a word of a line that another program reads.

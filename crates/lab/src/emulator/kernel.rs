@@ -1,5 +1,5 @@
-//! What the standard library and safe wrappers have no word for: namespaces, TUN devices, and
-//! children that begin in a namespace. The only unsafe code of this crate.
+//! System calls that neither the standard library nor safe wrappers offer: namespaces, TUN devices,
+//! and children that start in a namespace. The only unsafe code of this crate.
 #![allow(unsafe_code, reason = "system calls whose arguments the compiler cannot check")]
 
 use std::ffi::c_int;
@@ -27,7 +27,7 @@ const TUN_HEADER: u16 = 0x4000;
 const TUN_NEW: u16 = 0x8000;
 /// `IFF_NAPI`: the kernel works off what is written as it does the packets of a network card.
 const TUN_NAPI: u16 = 0x0010;
-/// The longest name of an interface (`IFNAMSIZ`, without the zero at its end).
+/// The longest name of an interface (`IFNAMSIZ` without the terminating zero).
 pub const LONGEST_NAME: usize = 15;
 
 /// `struct ifreq`: a name, and a union of which the flags are used here.

@@ -1,4 +1,4 @@
-//! What a user wants of a link: some of its properties, in words.
+//! A user's specification of a link: some of its properties, as text.
 
 use std::fmt;
 
@@ -25,22 +25,22 @@ const KEYS: [&str; 11] = [
     "up",
 ];
 
-/// Some properties of a link; the others stay as they are.
+/// Some properties of a link; the others remain unchanged.
 ///
 /// As text: `rate=10mbit,delay=20ms,loss=1%`. As TOML: the same keys, of which `loss` may also be a
 /// table as in a plan.
 ///
 /// | key | value | meaning |
 /// | --- | --- | --- |
-/// | `rate` | `10 Mbit/s`, `10mbit`, `none` | bits a second |
-/// | `delay`, `jitter` | `10 ms` | one way; jitter is added evenly and changes no order |
-/// | `loss` | `5 %`, `none` | each packet for itself |
+/// | `rate` | `10 Mbit/s`, `10mbit`, `none` | bits per second |
+/// | `delay`, `jitter` | `10 ms` | one way; jitter is uniformly distributed and does not reorder packets |
+/// | `loss` | `5 %`, `none` | independent for each packet |
 /// | `queue` | `100 packets`, `100`, `64 KiB`, `1000 packets codel`, `100 packets red` | |
-/// | `mtu` | `1400 bytes`, `none` | larger packets vanish, or are cut |
-/// | `framing` | `38 bytes` | what the link adds to each packet |
+/// | `mtu` | `1400 bytes`, `none` | larger packets are dropped or fragmented |
+/// | `framing` | `38 bytes` | overhead of the link per packet |
 /// | `duplicate` | `1 %` | |
-/// | `reorder` | `5 % by 10 ms`, `jitter`, `none` | held back, or as jitter comes out |
-/// | `bit-errors` | `1e-6` | the part of the bits that are wrong; such packets are dropped |
+/// | `reorder` | `5 % by 10 ms`, `jitter`, `none` | delayed packets, or reordering by jitter |
+/// | `bit-errors` | `1e-6` | bit error rate; affected packets are dropped |
 /// | `up` | `yes`, `no` | whether packets pass |
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinkSpec {
@@ -62,13 +62,13 @@ enum Change {
     BitErrors(f64),
 }
 
-/// A property that cannot be understood.
+/// An invalid property.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {reason}")]
 pub struct NotALink {
-    /// Which one.
+    /// The key.
     pub key: String,
-    /// What is wrong with it.
+    /// What is wrong with the value.
     pub reason: String,
 }
 
@@ -77,22 +77,22 @@ fn refused(key: &str, reason: impl fmt::Display) -> NotALink {
 }
 
 impl LinkSpec {
-    /// Whether nothing is wanted.
+    /// Returns whether no property is set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty() && self.up.is_none()
     }
 
-    /// Whether packets are to pass, if that is wanted.
+    /// Returns whether packets are to pass, if that is set.
     #[must_use]
     pub const fn up(&self) -> Option<bool> {
         self.up
     }
 
-    /// Adds properties from text: `rate=10mbit,delay=20ms`.
+    /// Parses properties from text: `rate=10mbit,delay=20ms`.
     ///
     /// # Errors
-    /// The first property that cannot be understood.
+    /// The first invalid property.
     pub fn read(&mut self, text: &str) -> Result<(), NotALink> {
         for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
             let (key, value) = pair
@@ -103,10 +103,10 @@ impl LinkSpec {
         Ok(())
     }
 
-    /// Adds one property.
+    /// Sets one property.
     ///
     /// # Errors
-    /// If it cannot be understood.
+    /// If it is invalid.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), NotALink> {
         let none = matches!(value, "none" | "0");
         let wrong = |cause: crate::units::NotAnAmount| refused(key, cause);
@@ -141,10 +141,10 @@ impl LinkSpec {
         Ok(())
     }
 
-    /// Adds the properties of a table of TOML.
+    /// Sets the properties from a TOML table.
     ///
     /// # Errors
-    /// The first property that cannot be understood.
+    /// The first invalid property.
     pub fn read_table(&mut self, table: &Table) -> Result<(), NotALink> {
         for (key, value) in table {
             match value {
@@ -166,7 +166,7 @@ impl LinkSpec {
         Ok(())
     }
 
-    /// Changes a link as it is wanted.
+    /// Applies the properties to a link.
     pub fn apply(&self, link: &mut LinkConfig) {
         for change in &self.changes {
             match change.clone() {

@@ -1,4 +1,4 @@
-//! What stands between the client and the links, as data, and the boxes made of it.
+//! Middleboxes between the client and the links: their configuration, and the boxes built from it.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -14,55 +14,56 @@ use eyas_netem::packet::protocol;
 /// The most bytes of what a box looks for that its rule shows.
 const LONGEST_TEXT: usize = 24;
 
-/// What stands between the client and the link of a path. It sees no fragments of packets: those
-/// are dropped before it, as by a box that does not put them together.
+/// A middlebox between the client and the link of a path. It never sees fragments: those are
+/// dropped before it, as by a box that does not reassemble.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum MiddleboxConfig {
-    /// Lets protocols or ports through, or not.
+    /// Passes or drops packets by protocol or port.
     Firewall(Policy),
-    /// Translates addresses and ports of IPv4 to an address of its own (see
-    /// [`PathTopology::nat_address`](super::PathTopology::nat_address)); lets IPv6 pass, as such boxes do.
+    /// Translates IPv4 addresses and ports to an address of its own (see
+    /// [`PathTopology::nat_address`](super::PathTopology::nat_address)); passes IPv6, as such boxes
+    /// do.
     Nat {
-        /// What becomes of protocol 132.
+        /// The treatment of protocol 132.
         sctp: SctpTranslation,
-        /// How long a mapping of UDP lasts without a packet from the inside.
+        /// How long a UDP mapping is kept without a packet from the inside.
         idle: Duration,
         /// The same for TCP.
         idle_tcp: Duration,
     },
-    /// Passes no packet larger than this, in bytes.
+    /// Drops packets larger than this.
     MtuLimit {
-        /// The largest.
+        /// The largest packet, in bytes.
         mtu: usize,
-        /// Whether it says so by ICMP, from the address of the server.
+        /// Whether it sends ICMP errors, from the address of the server.
         answers: bool,
     },
-    /// Forgets flows that say nothing.
+    /// Forgets idle flows.
     IdleTimeout {
-        /// For this long.
+        /// The idle time.
         after: Duration,
-        /// What revives them.
+        /// The packets that refresh a flow.
         refresh: RefreshBehavior,
     },
-    /// Ends TCP connections of others.
+    /// Resets other hosts' TCP connections.
     Reset {
-        /// Which ones.
+        /// Which connections.
         trigger: Trigger,
-        /// Whether it also swallows the segment that it answers.
+        /// Whether it also drops the segment that triggered it.
         drops: bool,
     },
 }
 
 impl MiddleboxConfig {
-    /// One that translates as the RFCs want it; see [`NatConfig::new`].
+    /// Returns a NAT as recommended by the RFCs; see [`NatConfig::new`].
     #[must_use]
     pub fn nat() -> Self {
         let NatConfig { sctp, idle, idle_tcp, .. } = NatConfig::new(Ipv4Addr::UNSPECIFIED.into());
         Self::Nat { sctp, idle, idle_tcp }
     }
 
-    /// Its kind, as in a file.
+    /// Returns its kind, as in a scenario file.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -74,7 +75,7 @@ impl MiddleboxConfig {
         }
     }
 
-    /// What it does, in a few words; none if its kind says it all.
+    /// Returns a short description of its rule, or nothing if the kind is sufficient.
     #[must_use]
     pub fn rule(&self) -> String {
         let ports = |ports: &[u16]| ports.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");

@@ -1,5 +1,5 @@
-//! Bad networks in real time: two hosts in network namespaces of their own, and the links and
-//! middleboxes of `eyas-netem` between them.
+//! Bad networks in real time: two hosts in network namespaces, with the links and middleboxes of
+//! `eyas-netem` between them.
 //!
 //! ```text
 //!   namespace of the client                this process               namespace of the server
@@ -11,17 +11,17 @@
 //!  └───────────────────────┘   └─────────────────────────────────┘   └───────────────────────┘
 //! ```
 //!
-//! A [`Topology`] says which paths there are. [`Emulator::start`] makes the namespaces and their
+//! A [`Topology`] describes the paths. [`Emulator::start`] creates the namespaces and their
 //! interfaces, and a thread that moves the packets. [`Namespace::command`] starts programs in a
-//! namespace, [`Namespace::run_in`] and [`Namespace::enter`] bring threads into it. Namespaces have
-//! no names and devices no life of their own, so nothing remains of them however the program ends;
-//! what still runs inside then is killed.
+//! namespace, [`Namespace::run_in`] and [`Namespace::enter`] bring threads into it. The namespaces
+//! are unnamed and the devices not persistent, so nothing remains of them however the program ends;
+//! processes that are still running inside are killed.
 //!
-//! An [`Enclosure`] is one such namespace without an emulated network: its packets are for this process.
-//! An [`InterfaceSetup`] makes an interface of this host whose packets are, too.
+//! An [`Enclosure`] is such a namespace without an emulated network: its packets are read by this
+//! process. An [`InterfaceSetup`] does the same for an interface of this host.
 //!
-//! It takes root, or a user namespace in which one is root ([`become_root`] makes one), and the
-//! programs `ip` and `sh`.
+//! This requires root, or a user namespace in which the user is root ([`become_root`] creates one),
+//! and the programs `ip` and `sh`.
 //!
 //! # Example
 //!
@@ -114,7 +114,7 @@ use path::PathRun;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
 
-/// A network at work. What it made is gone when it is dropped.
+/// A running emulated network. It is removed on drop.
 #[derive(Debug)]
 pub struct Emulator {
     topology: Topology,
@@ -127,10 +127,10 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// Makes the namespaces, the interfaces in them, and the thread that moves the packets.
+    /// Creates the namespaces, their interfaces, and the thread that moves the packets.
     ///
     /// # Errors
-    /// If the topology makes no sense, or the kernel does not allow it; nothing is left then.
+    /// If the topology is invalid or the kernel does not allow it; nothing is left behind then.
     pub fn start(topology: &Topology) -> Result<Self, EmulatorError> {
         topology.check()?;
         if let Some(core) = topology.core.filter(|core| !is_allowed(*core)) {
@@ -169,33 +169,33 @@ impl Emulator {
         })
     }
 
-    /// What it was started with.
+    /// Returns the topology.
     #[must_use]
     pub const fn topology(&self) -> &Topology {
         &self.topology
     }
 
-    /// The namespace of a host.
+    /// Returns the namespace of a host.
     #[must_use]
     pub const fn namespace(&self, host: Host) -> &Namespace {
         &self.namespaces[host as usize]
     }
 
-    /// The threads of the kernel that work off what arrives at the server, if the topology wants
-    /// such ([`Topology::server_core`]); the kernel itself ends them with the interfaces.
+    /// Returns the kernel threads that process received packets at the server, if the topology asks
+    /// for them ([`Topology::server_core`]); the kernel ends them with the interfaces.
     #[must_use]
     pub fn receivers(&self) -> &[Pid] {
         &self.receivers
     }
 
-    /// The first address of a host on this path: of IPv4, if it has that.
+    /// Returns the first address of a host on this path: its IPv4 address if it has one.
     #[must_use]
     pub fn address(&self, path: &str, host: Host) -> Option<IpAddr> {
         self.topology.path(path)?.addresses(host).first().copied()
     }
 
-    /// Makes one direction of a path another link. What is under way arrives as it would have; what
-    /// waits goes on waiting.
+    /// Replaces the configuration of one direction of a path. Packets in flight arrive as they
+    /// would have; queued packets stay queued.
     ///
     /// # Errors
     /// If there is no such path.
@@ -208,7 +208,7 @@ impl Emulator {
         self.mailbox.ask(Request::Reconfigure(self.number(path)?, direction, config))
     }
 
-    /// Changes one thing of one direction of a path: cuts it, mends it, gives it another rate.
+    /// Makes one change to one direction of a path: cut, restore, another rate.
     ///
     /// # Errors
     /// If there is no such path.
@@ -243,7 +243,7 @@ impl Emulator {
         }
     }
 
-    /// What has become of the packets so far.
+    /// Returns the packet counters so far.
     ///
     /// # Errors
     /// If the emulator's thread has ended.
@@ -255,10 +255,10 @@ impl Emulator {
         Ok(counters)
     }
 
-    /// Writes the packets of a path, or of all, into a pcapng file from now on, as its hosts send and
-    /// get them. A capture that is under way ends. An ordinary file has its name when the capture has
-    /// ended, and none is left if the program is killed; a named pipe is written as it goes, from when
-    /// somebody reads it.
+    /// Starts writing the packets of a path, or of all paths, to a pcapng file, as sent and
+    /// received by the hosts. A running capture is ended. A regular file gets its name when the
+    /// capture has ended, and none is left if the program is killed; a named pipe is written
+    /// immediately once it has a reader.
     ///
     /// # Errors
     /// If there is no such path, or the file cannot be written.

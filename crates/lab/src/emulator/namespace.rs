@@ -1,4 +1,4 @@
-//! The network namespace of a host: made, entered, begun in.
+//! The network namespace of a host.
 
 use std::ffi::OsStr;
 use std::fmt::Display;
@@ -25,8 +25,8 @@ const FIRST_TABLE: usize = 100;
 /// The namespace of the calling thread.
 pub(super) const OWN: &str = "/proc/thread-self/ns/net";
 
-/// A network namespace without a name: it is there for as long as somebody holds it, lives in it or
-/// has an interface in it. Copies are of the same one.
+/// An unnamed network namespace: it exists as long as something holds it, runs in it or has an
+/// interface in it. Clones refer to the same one.
 #[derive(Clone, Debug)]
 pub struct Namespace {
     host: Host,
@@ -54,7 +54,7 @@ fn enter(namespace: &File) -> io::Result<()> {
 }
 
 impl Namespace {
-    /// Which host's it is.
+    /// Returns the host.
     #[must_use]
     pub const fn host(&self) -> Host {
         self.host
@@ -64,19 +64,19 @@ impl Namespace {
         &self.file
     }
 
-    /// A program that will run inside, once the command is spawned. What still runs there when the
-    /// emulator is dropped, or killed, is killed.
+    /// Returns a command that runs inside when spawned. Processes that are still running when the
+    /// emulator is dropped or killed are killed.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         kernel::begin_within(&mut command, self.file.clone());
         command
     }
 
-    /// Puts the calling thread inside: sockets that it opens, and threads and processes that it
-    /// begins, are in the namespace; sockets that it has stay where they are.
+    /// Moves the calling thread into the namespace: sockets that it opens, and threads and
+    /// processes that it starts, are inside; existing sockets are not affected.
     ///
-    /// Not for the main thread of a program: the whole program would count as living inside, and
-    /// end with the emulator.
+    /// Do not use it in the main thread of a program: the whole program would count as inside, and
+    /// be killed with the emulator.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -87,13 +87,13 @@ impl Namespace {
         Ok(Inside { before, _thread: PhantomData })
     }
 
-    /// Runs this on a thread of its own inside, and waits for it.
+    /// Runs this in a thread inside the namespace, and waits for it.
     ///
     /// # Errors
-    /// If the kernel refuses the entry.
+    /// If the kernel refuses.
     ///
     /// # Panics
-    /// If `work` does, with the same message.
+    /// If `work` panics, with the same message.
     pub fn run_in<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, EmulatorError> {
         let inside = || {
             let _inside = self.enter()?;
@@ -107,10 +107,10 @@ impl Namespace {
 }
 
 impl Namespace {
-    /// Whether a program inside waits for others to come: a listening socket of TCP, or one of UDP.
+    /// Returns whether a program inside is listening on a TCP or UDP socket.
     ///
     /// # Errors
-    /// If the kernel refuses the entry.
+    /// If the kernel refuses.
     pub fn is_listening(&self) -> Result<bool, EmulatorError> {
         self.run_in(is_listening)
     }

@@ -1,4 +1,4 @@
-//! One path at work: two devices, and middleboxes and links between them.
+//! A running path: two devices, with middleboxes and links between them.
 
 use std::collections::VecDeque;
 use std::time::Duration;

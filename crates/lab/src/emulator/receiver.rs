@@ -1,9 +1,9 @@
-//! What arrives at a host, worked off by threads of the kernel: their CPU time can be told.
+//! Processes received packets in kernel threads, whose CPU time can be measured.
 //!
-//! Otherwise the kernel's share of receiving belongs to whoever writes into the device, which is
-//! the emulator, and counts as its time. With `IFF_NAPI` and `threaded` the kernel has a thread for
-//! each device (Documentation/networking/napi.rst), which is like any other: it stays on a core, and
-//! `/proc/PID/schedstat` has its time to the nanosecond, however busy the machine is.
+//! Otherwise the kernel's part of receiving is executed by the process that writes to the device,
+//! which is the emulator, and counts as its CPU time. With `IFF_NAPI` and `threaded` the kernel has
+//! a thread for each device (Documentation/networking/napi.rst), which can be pinned to a core, and
+//! whose time `/proc/PID/schedstat` gives in nanoseconds, however busy the machine is.
 
 use std::fs;
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! A network and what happens to it, as a file of TOML.
+//! A network and its changes over time, as a TOML file.
 //!
 //! ```toml
 //! seed = 7
@@ -45,25 +45,25 @@ use crate::units::{Size, Time};
 /// Both directions.
 const BOTH: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
-/// A network, and what happens to it while it runs.
+/// A network and its changes over time.
 #[derive(Clone, Debug, Default)]
 pub struct Scenario {
-    /// The network at the beginning.
+    /// The initial network.
     pub topology: Topology,
-    /// What changes, in the order of time.
+    /// The changes, ordered by time.
     pub events: Vec<ScenarioEvent>,
 }
 
 /// A change of a link.
 #[derive(Clone, Debug)]
 pub struct ScenarioEvent {
-    /// When, since the emulator was started.
+    /// The time since the start of the emulator.
     pub at: Duration,
-    /// Which path.
+    /// The path.
     pub path: String,
-    /// In which directions.
+    /// The directions.
     pub directions: Vec<Direction>,
-    /// To what.
+    /// The new properties.
     pub spec: LinkSpec,
 }
 
@@ -183,10 +183,10 @@ fn refused(place: &str, reason: impl std::fmt::Display) -> EmulatorError {
 }
 
 impl Scenario {
-    /// Reads a file. Paths are numbered in the order of their names.
+    /// Parses a file. Paths are numbered in the order of their names.
     ///
     /// # Errors
-    /// The first thing in it that cannot be understood.
+    /// The first error.
     pub fn parse(text: &str) -> Result<Self, EmulatorError> {
         let file: File =
             toml::from_str(text).map_err(|cause| EmulatorError::Topology(cause.to_string()))?;
@@ -283,7 +283,7 @@ fn read_event(topology: &Topology, mut table: Table) -> Result<ScenarioEvent, Em
     Ok(ScenarioEvent { at: at.0, path, directions, spec })
 }
 
-/// A direction by its name.
+/// Parses the name of a direction.
 ///
 /// # Errors
 /// If it is neither `forward` nor `backward`.

@@ -1,4 +1,4 @@
-//! Two hosts and the paths between them, as data.
+//! The description of two hosts and the paths between them.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -10,40 +10,40 @@ use super::error::EmulatorError;
 use super::host::Host;
 use super::middlebox::MiddleboxConfig;
 
-/// The most paths of a topology: their numbers are a byte of their addresses.
+/// The maximum number of paths: their number is one byte of their addresses.
 pub const MAX_PATHS: usize = 32;
 /// The longest name of a path, in letters: what a line of a table has room for.
 const LONGEST_NAME: usize = 32;
-/// The largest packets that an interface takes, in bytes, if nothing else is said: Ethernet's.
+/// The default MTU of interfaces, in bytes: that of Ethernet.
 pub const DEFAULT_MTU: u32 = 1500;
 /// The least MTU of IPv6 (RFC 8200 §5), and the most that an interface can have.
 const MTUS: std::ops::RangeInclusive<u32> = 1280..=65_535;
 
-/// One path between the hosts: an interface in each, and what is between them.
+/// One path between the hosts: an interface on each host, and what is between them.
 ///
 /// ```text
 /// client ═ interface ═ middleboxes ═ links, forward and backward ═ interface ═ server
 /// ```
 #[derive(Clone, Debug)]
 pub struct PathTopology {
-    /// What people call it; its interfaces are named by its number ([`Topology::interface`]).
+    /// The name; the interfaces are named by number ([`Topology::interface`]).
     pub name: String,
     /// From the client to the server.
     pub forward: LinkConfig,
     /// From the server to the client.
     pub backward: LinkConfig,
-    /// What stands between the client and the links, the one nearest to the client first.
+    /// The middleboxes between the client and the links, the one nearest to the client first.
     pub middleboxes: Vec<MiddleboxConfig>,
-    /// The largest IP packets that both interfaces take, in bytes.
+    /// The MTU of both interfaces, in bytes.
     pub mtu: u32,
-    /// The addresses of client and server, of a network of 256; `None` for a path without IPv4.
+    /// The IPv4 addresses of client and server, in a /24; `None` for a path without IPv4.
     pub ipv4: Option<[Ipv4Addr; 2]>,
-    /// The addresses of client and server, of a network of 2^64; `None` for a path without IPv6.
+    /// The IPv6 addresses of client and server, in a /64; `None` for a path without IPv6.
     pub ipv6: Option<[Ipv6Addr; 2]>,
 }
 
 impl PathTopology {
-    /// Path number `number`, from 1, with addresses that are set aside for measuring: 198.18.N.1
+    /// Path number `number`, starting at 1, with addresses reserved for benchmarking: 198.18.N.1
     /// and 198.18.N.2 (RFC 2544 §C.2.2), 2001:2:0:N::1 and 2001:2:0:N::2 (RFC 5180 §8).
     #[must_use]
     pub fn numbered(number: u8, name: &str) -> Self {
@@ -59,7 +59,7 @@ impl PathTopology {
         }
     }
 
-    /// The link of one direction.
+    /// Returns the link of one direction.
     pub const fn link_mut(&mut self, direction: Direction) -> &mut LinkConfig {
         match direction {
             Direction::Forward => &mut self.forward,
@@ -67,7 +67,7 @@ impl PathTopology {
         }
     }
 
-    /// The addresses of a host on this path, IPv4 first.
+    /// Returns the addresses of a host on this path, IPv4 first.
     #[must_use]
     pub fn addresses(&self, host: Host) -> Vec<IpAddr> {
         let four = self.ipv4.map(|both| IpAddr::V4(both[host as usize]));
@@ -75,7 +75,8 @@ impl PathTopology {
         four.into_iter().chain(six).collect()
     }
 
-    /// The address that a NAT on this path has outside: .254 of its network. IPv6 is not translated.
+    /// Returns the outside address of a NAT on this path: .254 of its network. IPv6 is not
+    /// translated.
     #[must_use]
     pub fn nat_address(&self) -> Option<Ipv4Addr> {
         let [a, b, c, _] = self.ipv4?[0].octets();
@@ -86,23 +87,23 @@ impl PathTopology {
 /// Two hosts and the paths between them.
 #[derive(Clone, Debug)]
 pub struct Topology {
-    /// The paths, of which the first leads to all addresses that are on none of them.
+    /// The paths. All addresses that are on none of them are routed to the first.
     pub paths: Vec<PathTopology>,
-    /// From which everything random follows.
+    /// The seed of all randomness.
     pub seed: u64,
-    /// The core that the emulator's thread stays on; any if not given.
+    /// The core that the emulator's thread is pinned to; any if `None`.
     pub core: Option<usize>,
-    /// Whether that thread runs before all ordinary ones, as the kernel's own queues do, where the
-    /// user may ask for that: root may, root of a user namespace may not. Without it, other programs
-    /// that compute delay packets.
+    /// Whether the thread is scheduled before all ordinary ones, as the kernel's own queues are, if
+    /// the user may do so: root may, root of a user namespace may not. Without it, other busy
+    /// programs delay packets.
     pub first: bool,
-    /// Whether that thread stays awake for the last 60 µs before a packet is due. Without it packets
-    /// are later by as long as waking up takes, and others on its core get the time.
+    /// Whether the thread busy-waits for the last 60 µs before a packet is due. Without it, packets
+    /// are late by the wake-up latency, but other programs on its core get the time.
     pub awake: bool,
-    /// The core on which a thread of the kernel works off what arrives at the server, as an
-    /// interrupt would on a host of its own, so that its CPU time can be told
-    /// ([`Emulator::receivers`](super::Emulator::receivers)). If not given, that is done by the
-    /// emulator's thread.
+    /// The core on which a kernel thread processes packets received at the server, like an
+    /// interrupt on a separate host, so that its CPU time can be measured
+    /// ([`Emulator::receivers`](super::Emulator::receivers)). If `None`, the emulator's thread does
+    /// it.
     pub server_core: Option<usize>,
 }
 
@@ -113,13 +114,13 @@ impl Default for Topology {
 }
 
 impl Topology {
-    /// One path, named `path`, with the same link in both directions.
+    /// A single path named `path`, with the same link in both directions.
     #[must_use]
     pub fn single(link: &LinkConfig) -> Self {
         Self::default().with_path("path", link.clone(), link.clone())
     }
 
-    /// One path more, with addresses by its number.
+    /// Adds a path, with addresses by its number.
     #[must_use]
     pub fn with_path(mut self, name: &str, forward: LinkConfig, backward: LinkConfig) -> Self {
         let number = self.paths.len().min(usize::from(u8::MAX) - 1) as u8 + 1;
@@ -128,7 +129,7 @@ impl Topology {
         self
     }
 
-    /// One middlebox more on the path that was added last.
+    /// Adds a middlebox to the path that was added last.
     #[must_use]
     pub fn with_middlebox(mut self, middlebox: MiddleboxConfig) -> Self {
         if let Some(path) = self.paths.last_mut() {
@@ -137,30 +138,30 @@ impl Topology {
         self
     }
 
-    /// With another seed.
+    /// Sets the seed.
     #[must_use]
     pub const fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// With the emulator's thread on this core.
+    /// Pins the emulator's thread to this core.
     #[must_use]
     pub const fn with_core(mut self, core: usize) -> Self {
         self.core = Some(core);
         self
     }
 
-    /// The path of this name.
+    /// Returns the path with this name.
     #[must_use]
     pub fn path(&self, name: &str) -> Option<&PathTopology> {
         self.paths.iter().find(|path| path.name == name)
     }
 
-    /// The interface of this path, the same on both sides: `path1`, `path2` and so on. The name of the
-    /// path is the user's, and might be a word of `ip`, or longer than an interface's. With
-    /// [`server_core`](Self::server_core) the interface has a name that no other network of this machine
-    /// has, for by it the kernel's thread is found.
+    /// Returns the interface of this path, the same on both sides: `path1`, `path2` and so on. The
+    /// name of the path is not used, because it is chosen by the user and might be a keyword of
+    /// `ip`, or too long. With [`server_core`](Self::server_core) the name is unique on this
+    /// machine, because the kernel's thread is found by it.
     #[must_use]
     pub fn interface(&self, path: &str) -> Option<String> {
         self.interfaces().zip(&self.paths).find(|(_, own)| own.name == path).map(|(name, _)| name)
@@ -181,10 +182,10 @@ impl Topology {
         EmulatorError::NoSuchPath { name: name.to_owned(), known: known.join(", ") }
     }
 
-    /// Whether it can be built.
+    /// Checks that the topology can be built.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first error.
     pub fn check(&self) -> Result<(), EmulatorError> {
         let refused = |text: String| Err(EmulatorError::Topology(text));
         if self.paths.is_empty() || self.paths.len() > MAX_PATHS {

@@ -1,4 +1,4 @@
-//! A user namespace in which an ordinary user is root, and what to do where there is none.
+//! A user namespace in which an ordinary user is root, and advice where there is none.
 
 use std::fs;
 use std::io;
@@ -21,7 +21,7 @@ const SWITCHES: [(&str, &str, &str); 3] = [
     ),
 ];
 
-/// Who this program was before it became root.
+/// The identity of this program before it became root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FormerUser {
     user: u32,
@@ -29,18 +29,19 @@ pub struct FormerUser {
 }
 
 impl FormerUser {
-    /// Lets a command, which this program starts, run as this user and not as root.
+    /// Makes a command run as this user instead of root.
     pub fn run(self, command: &mut Command) {
         kernel::begin_as(command, self.user, self.group);
     }
 }
 
-/// Makes this program root of a user namespace of its own, and says who it was, unless it may make network namespaces as it
-/// is: then it may, where the kernel lets ordinary users do this. To be called before the program has
-/// a second thread. To files and processes outside, it stays the user that it was.
+/// Makes this program root of a new user namespace, and returns its former identity, unless it may
+/// already create network namespaces. This allows it to create them if the kernel lets ordinary
+/// users do so. Must be called before the program has a second thread. For files and processes
+/// outside, it remains the same user.
 ///
 /// # Errors
-/// If the kernel does not let this user, or there is a second thread.
+/// If the kernel does not allow it, or there is a second thread.
 pub fn become_root() -> Result<Option<FormerUser>, EmulatorError> {
     let may =
         |sets: rustix::thread::CapabilitySets| sets.effective.contains(CapabilitySet::SYS_ADMIN);

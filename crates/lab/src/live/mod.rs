@@ -71,20 +71,20 @@ pub use testbed::Testbed;
 #[cfg(all(target_os = "linux", feature = "load"))]
 pub use traffic::Traffic;
 
-/// Why a live run came to nothing.
+/// Why a live run failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LiveError {
-    /// The hosts and the link between them.
+    /// The hosts and the link between them could not be set up.
     #[error("cannot set up the emulated network: {0}")]
     Testbed(String),
-    /// A server or client inside it.
+    /// A server or client inside failed.
     #[error("inside the emulated network: {0}")]
     Inside(String),
-    /// Something that this machine does not have: what needs it is left out.
+    /// Something is missing on this machine: runs that need it are skipped.
     #[error("not to be had here: {0}")]
     Missing(String),
-    /// It was asked to stop.
+    /// The run was stopped.
     #[error("stopped")]
     Stopped,
 }
@@ -96,16 +96,16 @@ trait Run {
     fn run(&self, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError>;
 }
 
-/// One run of a situation. Ends early, without a result, when `stop` is set.
+/// Executes one run of a situation. Ends early, without a result, when `stop` is set.
 ///
 /// # Errors
-/// If the network cannot be emulated here, something inside it fails, or it was stopped.
+/// If the network cannot be emulated here, something inside it fails, or the run was stopped.
 #[cfg(all(target_os = "linux", feature = "load"))]
 pub fn run(setup: &Setup, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
     crate::situation::live::with_experiment!(setup, one => one.run(seed, stop))
 }
 
-/// Says that there are no live runs here.
+/// Live runs are not available in this build.
 ///
 /// # Errors
 /// Always.

@@ -1,6 +1,6 @@
 //! What has gone over the link between two hosts.
 
-/// Packets that went over the link.
+/// The packets on the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Packets that the client sent.
@@ -14,7 +14,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// What has gone over it since an earlier count.
+    /// Returns the difference to an earlier count.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Self {
         Self {

@@ -1,8 +1,8 @@
-//! When requests arrive: a pure function of the rate, the spacing and the seed.
+//! The arrival times of requests: a pure function of the rate, the spacing and the seed.
 //!
-//! The arrivals of a rate `λ(t)` are those of a process of rate 1, bent by the inverse of
-//! `Λ(t) = ∫λ`: evenly spaced ones give constant arrivals, exponential gaps a Poisson process, also
-//! while the rate changes (Çinlar 1975, "Introduction to Stochastic Processes", §4.7).
+//! The arrivals with a rate `λ(t)` are those of a process of rate 1, transformed by the inverse of
+//! `Λ(t) = ∫λ`: equal gaps give constant arrivals, exponential gaps a Poisson process, even for a
+//! changing rate (Çinlar 1975, "Introduction to Stochastic Processes", §4.7).
 
 use std::time::Duration;
 
@@ -10,35 +10,35 @@ use serde::{Deserialize, Serialize};
 
 use super::draw::{Purpose, Stream};
 
-/// How arrivals are spaced.
+/// The spacing of arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spacing {
-    /// Exponential gaps: as users who know nothing of each other.
+    /// Exponentially distributed gaps, as from independent users.
     Poisson,
-    /// Even gaps.
+    /// Equal gaps.
     Constant,
 }
 
-/// How many arrivals there are in a second.
+/// The rate of arrivals per second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rate {
-    /// Always as many.
+    /// A constant rate.
     Fixed(f64),
-    /// From one rate to another in a straight line, and from then on the other.
+    /// A linear change from one rate to another, which then stays constant.
     Ramp {
-        /// Arrivals a second at the beginning.
+        /// The initial rate.
         from: f64,
-        /// Arrivals a second at the end.
+        /// The final rate.
         to: f64,
-        /// How long the way takes.
+        /// The duration of the change.
         over: Duration,
     },
 }
 
 impl Rate {
-    /// Whether there are arrivals at all, and not infinitely many.
+    /// Returns whether the rate is positive and finite.
     pub fn is_usable(self) -> bool {
         let fits = |rate: f64| rate.is_finite() && rate >= 0.0;
         match self {
@@ -69,49 +69,49 @@ impl Rate {
     }
 }
 
-/// Arrivals as they are wanted.
+/// The arrival process.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Arrivals {
-    /// How they are spaced.
+    /// The spacing.
     pub spacing: Spacing,
-    /// How many they are.
+    /// The rate.
     pub rate: Rate,
 }
 
 impl Arrivals {
-    /// A Poisson process of this rate, in arrivals a second.
+    /// A Poisson process with this rate per second.
     pub const fn poisson(rate: f64) -> Self {
         Self { spacing: Spacing::Poisson, rate: Rate::Fixed(rate) }
     }
 
-    /// Even arrivals of this rate, in arrivals a second.
+    /// Constant arrivals with this rate per second.
     pub const fn constant(rate: f64) -> Self {
         Self { spacing: Spacing::Constant, rate: Rate::Fixed(rate) }
     }
 }
 
-/// When no more arrive: whichever comes first.
+/// When arrivals end: whichever limit is reached first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extent {
-    /// None at this time or later.
+    /// The duration.
     pub duration: Option<Duration>,
-    /// No more than these.
+    /// The maximum number of requests.
     pub requests: Option<u64>,
 }
 
 impl Extent {
-    /// For so long.
+    /// Returns a limit by duration.
     pub const fn lasting(duration: Duration) -> Self {
         Self { duration: Some(duration), requests: None }
     }
 
-    /// So many.
+    /// Returns a limit by number of requests.
     pub const fn of(requests: u64) -> Self {
         Self { duration: None, requests: Some(requests) }
     }
 }
 
-/// The times of arrivals since the beginning, in order.
+/// The arrival times since the start, in order.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     arrivals: Arrivals,
@@ -123,7 +123,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The same for the same seed.
+    /// Creates a schedule. The same seed gives the same schedule.
     pub fn new(arrivals: Arrivals, extent: Extent, seed: u64) -> Self {
         let gaps = Stream::new(seed, Purpose::Gaps);
         Self { arrivals, extent, gaps, count: 0.0, given: 0 }

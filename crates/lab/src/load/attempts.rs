@@ -1,14 +1,14 @@
-//! What became of the attempts of a load.
+//! The outcomes of the attempts of a load.
 
 use eyas::AttemptCounts;
 use serde::{Deserialize, Serialize};
 
-/// What became of the attempts over one transport.
+/// The outcomes of the attempts over one transport.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempts {
     /// Attempts started.
     pub started: u64,
-    /// Attempts whose handshakes were all complete, whether they won or not.
+    /// Attempts whose handshakes all completed, whether they won or not.
     pub completed: u64,
     /// Attempts that became a connection.
     pub used: u64,

@@ -1,5 +1,5 @@
-//! What chance decides of a request: whether the memory knows the outcome, which outcome, which
-//! object. Each has a stream of its own, so that one more object leaves the hits as they were.
+//! The random choices for a request: whether the memory knows the outcome, which outcome, which
+//! object. Each has its own random stream, so that an additional object does not change the hits.
 
 use eyas_netem::random::derive;
 use rand_pcg::{Pcg64Mcg, rand_core::Rng as _};
@@ -41,18 +41,18 @@ impl Stream {
     }
 }
 
-/// What chance has decided of one request.
+/// The random choices for one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Draw {
-    /// Whether the memory is to know the outcome.
+    /// Whether the memory is made to know the outcome.
     pub is_hit: bool,
-    /// The number of its outcome.
+    /// The index of its outcome.
     pub outcome: usize,
-    /// The number of its object.
+    /// The index of its object.
     pub object: usize,
 }
 
-/// The draws of request after request.
+/// The random choices of consecutive requests.
 #[derive(Clone, Debug)]
 pub struct Draws {
     hit_rate: f64,
@@ -62,7 +62,8 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// A hit with probability `hit_rate`, and one of so many outcomes and objects, each as likely.
+    /// Creates choices with the probability of a hit, and uniformly distributed outcomes and
+    /// objects.
     pub fn new(hit_rate: f64, outcomes: usize, objects: usize, seed: u64) -> Self {
         let streams = [Purpose::Hits, Purpose::Outcomes, Purpose::Objects];
         let streams = streams.map(|purpose| Stream::new(seed, purpose));

@@ -1,5 +1,5 @@
-//! The log format of HdrHistogram (version 1.3, histograms encoded as V2): a line for each second
-//! and time, to be read by its tools. Values are nanoseconds.
+//! The log format of HdrHistogram (version 1.3, histograms encoded as V2): a line per second and
+//! kind of time, for its tools. Values are in nanoseconds.
 
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,7 +12,7 @@ use super::Progress;
 /// Nanoseconds in the unit of the longest value, which the format has in milliseconds.
 const NANOS_IN_MILLI: f64 = 1e6;
 
-/// Writes the histograms of a load, second by second, each time under its name as the tag.
+/// Writes the histograms of a load second by second, with the name of the time as tag.
 pub struct HistogramLog<W> {
     out: W,
     serializer: V2DeflateSerializer,
@@ -20,10 +20,10 @@ pub struct HistogramLog<W> {
 }
 
 impl<W: Write> HistogramLog<W> {
-    /// Begins a log of a load that began at this time.
+    /// Begins the log of a load that started at this time.
     ///
     /// # Errors
-    /// What writing meets.
+    /// The error from writing.
     pub fn new(mut out: W, began: SystemTime) -> io::Result<Self> {
         let began = began.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         writeln!(out, "#[Logged by eyas load; values are nanoseconds]")?;
@@ -38,10 +38,10 @@ impl<W: Write> HistogramLog<W> {
         Ok(Self { out, serializer: V2DeflateSerializer::new(), encoded: Vec::new() })
     }
 
-    /// Adds what has happened since the last time; what has not, leaves no line.
+    /// Adds what has happened since the last call; nothing is written for empty histograms.
     ///
     /// # Errors
-    /// What writing meets.
+    /// The error from writing.
     pub fn add(&mut self, progress: &Progress<'_>) -> io::Result<()> {
         let from = progress.elapsed.saturating_sub(progress.interval);
         for (name, times) in progress.tally.times.named() {
@@ -74,7 +74,7 @@ impl<W: Write> HistogramLog<W> {
         )
     }
 
-    /// Gives back what was written to.
+    /// Returns the underlying writer.
     pub fn into_inner(self) -> W {
         self.out
     }

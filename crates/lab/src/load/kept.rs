@@ -1,4 +1,4 @@
-//! Connections kept from request to request, and the queue of those that wait for one.
+//! Persistent connections, and the queue of requests that wait for one.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,20 +1,21 @@
-//! The load generator: requests that arrive when they are due, whatever becomes of those before.
+//! The load generator: requests that arrive on schedule, independently of the previous ones.
 //!
-//! An open loop (Schroeder, Wierman, Harchol-Balter 2006): arrivals are a process of their own, and
-//! every time counts from the intended start, so that nothing hides behind a slow reply (Tene's
-//! "coordinated omission"). What cannot be begun, for too much is in flight, is counted as dropped.
+//! An open loop (Schroeder, Wierman, Harchol-Balter 2006): arrivals are an independent process, and
+//! every time is measured from the intended start, so that nothing is hidden behind a slow response
+//! (Tene's "coordinated omission"). Requests that cannot be started, because too many are in
+//! flight, are counted as dropped.
 //!
-//! | file | job |
+//! | file | purpose |
 //! | --- | --- |
-//! | `arrivals`, `draw` | when requests arrive, and what chance decides of each: pure |
-//! | `tally` | what happened, counted: pure, of bounded size |
-//! | `attempts` | what became of the attempts |
-//! | `outcome` | the sum of a run, and as data |
-//! | `prepare` | what follows from a load |
-//! | `worker`, `request` | one thread: begins requests, carries them, counts how they end |
-//! | `kept` | connections kept from request to request |
-//! | `wake` | an alarm clock of microseconds |
-//! | `series`, `histogram_log` | what happened second by second, as CSV and as an HDR histogram log |
+//! | `arrivals`, `draw` | when requests arrive, and their random choices: pure |
+//! | `tally` | the counters: pure, of bounded size |
+//! | `attempts` | the outcomes of attempts |
+//! | `outcome` | the summary of a run, also as data |
+//! | `prepare` | values derived from a load |
+//! | `worker`, `request` | one thread: starts requests, executes them, counts their outcomes |
+//! | `kept` | persistent connections |
+//! | `wake` | a timer with microsecond resolution |
+//! | `series`, `histogram_log` | results second by second, as CSV and as an HDR histogram log |
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -31,8 +32,9 @@
 //! # }
 //! ```
 //!
-//! [`run`] has threads of its own, which begin in the network namespace of its caller and on the cores
-//! that the caller is bound to: an experiment enters a namespace on a thread and runs the load there.
+//! [`run`] creates threads, which start in the network namespace of its caller and on the cores
+//! that the caller is pinned to: an experiment enters a namespace on a thread and runs the load
+//! there.
 
 mod arrivals;
 mod attempts;
@@ -72,72 +74,72 @@ pub use tally::{Answer, Exchange, Opening, Tally, Times, Trouble, Troubles, Winn
 use prepare::Prepared;
 use worker::{Report, Worker};
 
-/// How connections are used.
+/// The use of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connections {
-    /// Each request opens its own, and closes it.
+    /// Each request opens and closes its own.
     Fresh,
-    /// They are kept, and opened as they are needed.
+    /// They are kept open, and opened as needed.
     Kept {
-        /// How many there are at most; requests beyond what they carry wait.
+        /// The maximum number of connections; further requests wait.
         most: usize,
-        /// Requests at once on a connection of HTTP/2 or 3.
+        /// Concurrent requests on an HTTP/2 or HTTP/3 connection.
         streams: usize,
     },
 }
 
-/// What is to be asked for, when, and how.
+/// The parameters of a load.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// Where requests go: an `http` or `https` URL.
+    /// The destination: an `http` or `https` URL.
     pub url: Url,
-    /// Paths to ask for instead of the URL's, one of them for each request, each as likely.
+    /// Paths to request instead of the URL's, one chosen at random for each request.
     pub objects: Vec<String>,
-    /// When requests arrive.
+    /// The arrival process.
     pub arrivals: Arrivals,
-    /// When no more arrive.
+    /// When arrivals end.
     pub extent: Extent,
-    /// Requests that arrive before this time are made, and not counted.
+    /// Requests that arrive before this time are sent but not counted.
     pub warm_up: Duration,
-    /// How connections are used.
+    /// The use of connections.
     pub connections: Connections,
-    /// The versions of HTTP that may be spoken.
+    /// The allowed versions of HTTP.
     pub versions: Versions,
     /// HTTP/1.0 with its Keep-Alive option (RFC 2068 §19.7.1) where HTTP/1 is spoken.
     pub http1_0: bool,
-    /// What connections are made with: security, resolver, memory, addresses to leave from. Each
-    /// thread has an endpoint of its own; a memory is shared by all.
+    /// The endpoint: security, resolver, memory, local addresses. Each thread has an endpoint of
+    /// its own; the memory is shared.
     pub endpoint: EndpointBuilder,
-    /// The race for a connection. One transport alone is no race.
+    /// The race for a connection. With a single transport there is no race.
     pub race: Policy,
     /// The share of connections, 0 to 1, for which the memory is made to know the outcome: they go
-    /// straight there, the others race. Without [`outcomes`](Self::outcomes) the outcome is that of
+    /// straight to it, the others race. Without [`outcomes`](Self::outcomes) the outcome is that of
     /// the last race.
     pub hit_rate: f64,
-    /// The transports that are to win, one of them for each connection, each as likely; whatever
-    /// comes, if there are none. A race for one waits for it as long as a policy allows
+    /// The transports that should win, one chosen at random for each connection; if empty,
+    /// whichever wins. A race waits for the chosen one as long as a policy allows
     /// ([`Policy::grace`]).
     pub outcomes: Vec<Transport>,
-    /// Whether a race is one of transports alone, and ends before TLS (Papastergiou et al. 2016):
-    /// each connection whose outcome is not known goes straight there, and beside it a handshake of
-    /// every other transport of the race is carried to its end and closed. It takes
+    /// Whether only the transports race, and the race ends before TLS (Papastergiou et al. 2016):
+    /// each connection whose outcome is unknown goes straight to it, and in addition a handshake of
+    /// every other transport of the race is completed and closed. Requires
     /// [`outcomes`](Self::outcomes).
     pub races_below_tls: bool,
     /// Header fields of every request.
     pub headers: HeaderMap,
-    /// How long a request may take from its beginning to the last byte of its response.
+    /// The time limit of a request, up to the last byte of its response.
     pub timeout: Duration,
-    /// Requests in flight at once, in all; what arrives beyond is dropped.
+    /// The maximum number of requests in flight; further ones are dropped.
     pub max_in_flight: usize,
-    /// Threads that share the load; each arrival is that of one of them.
+    /// The number of threads; each arrival is handled by one of them.
     pub threads: usize,
-    /// What chance decides: the arrivals, the hits, the outcomes, the objects.
+    /// The seed of the arrivals, hits, outcomes and objects.
     pub seed: u64,
 }
 
 impl Load {
-    /// Ten requests a second for ten seconds, each on a connection of its own, by a race that knows
-    /// nothing, without resumption.
+    /// Returns the defaults: ten requests per second for ten seconds, each on its own connection,
+    /// by a race without memory and without resumption.
     pub fn new(url: Url) -> Self {
         let agent = HeaderValue::from_static(concat!("eyas/", env!("CARGO_PKG_VERSION")));
         let any = HeaderValue::from_static("*/*");
@@ -165,7 +167,7 @@ impl Load {
         }
     }
 
-    /// Connections leave from these addresses in turn.
+    /// Uses these local addresses in turn.
     #[must_use]
     pub fn from_addresses(mut self, addresses: impl IntoIterator<Item = IpAddr>) -> Self {
         self.endpoint = self.endpoint.local_addresses(addresses);
@@ -193,79 +195,79 @@ impl Load {
     }
 }
 
-/// Why a load cannot be put on.
+/// Why a load cannot be run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// The rate is 0, negative, or no number.
+    /// The rate is 0, negative, or not a number.
     #[error("no request would ever arrive: give a rate above 0, such as 100 a second")]
     Rate,
-    /// Neither a duration nor a number of requests.
+    /// There is neither a duration nor a number of requests.
     #[error("the load has no end: give it a duration or a number of requests")]
     Endless,
-    /// The hit rate is no share.
+    /// The hit rate is not between 0 and 1.
     #[error("a hit rate of {0} is not a share: give a number from 0 to 1")]
     HitRate(f64),
-    /// A race of transports alone has no winner by itself.
+    /// A race of transports only needs an outcome.
     #[error("a race that ends below TLS needs to know its outcomes: name at least one transport")]
     NoOutcome,
-    /// Nothing would be measured.
+    /// The warm-up leaves nothing to measure.
     #[error("the warm-up takes all the time: make it shorter than the load")]
     WarmUp,
-    /// An object cannot be asked for.
+    /// An object cannot be requested.
     #[error("cannot ask for this: {0}")]
     Object(String),
-    /// The race makes no sense.
+    /// The policy is invalid.
     #[error("{0}")]
     Race(#[from] PolicyError),
     /// The URL cannot be used.
     #[error("{0}")]
     Url(#[from] eyas_http::Error),
-    /// There is nothing to connect with.
+    /// The endpoint cannot be built.
     #[error("{0}")]
     Endpoint(#[from] eyas::Error),
-    /// The machine gives no thread, or no timer.
+    /// A thread or timer cannot be created.
     #[error("cannot start: {0}")]
     Machine(#[from] std::io::Error),
 }
 
-/// Ends a load early; what has happened so far is still told. Clones end the same load.
+/// Stops a load early; the results so far are still returned. Clones stop the same load.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(CancellationToken);
 
 impl Stop {
-    /// No request begins any more; those in flight are given up.
+    /// Starts no further requests and cancels those in flight.
     pub fn stop(&self) {
         self.0.cancel();
     }
 
-    /// Whether it has been asked for.
+    /// Returns whether the load has been stopped.
     pub fn is_asked(&self) -> bool {
         self.0.is_cancelled()
     }
 }
 
-/// How a load goes, told every second.
+/// The progress of a load, reported every second.
 #[derive(Debug)]
 pub struct Progress<'a> {
-    /// Time since its beginning.
+    /// The time since the start.
     pub elapsed: Duration,
-    /// The time that the tally is about.
+    /// The time covered by the tally.
     pub interval: Duration,
-    /// What happened since the last time; the warm-up is not in it.
+    /// What happened since the last report, without the warm-up.
     pub tally: &'a Tally,
     /// What happened so far.
     pub total: &'a Tally,
     /// Requests in flight.
     pub in_flight: usize,
-    /// Whether the warm-up still goes on.
+    /// Whether the load is still warming up.
     pub is_warming_up: bool,
 }
 
-/// Puts the load on and waits until it is over. `progress` is told every second, on this thread.
+/// Runs the load and waits until it is over. `progress` is called every second, on this thread.
 ///
 /// # Errors
-/// What keeps it from beginning. What fails later is part of the [`Outcome`].
+/// What prevents it from starting. Later failures are part of the [`Outcome`].
 pub fn run(
     load: &Load,
     stop: &Stop,

@@ -1,4 +1,4 @@
-//! The sum of a run, and as data: times in milliseconds, with at most three decimals.
+//! The summary of a run, also as data: times in milliseconds, with at most three decimals.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,22 +12,22 @@ use super::attempts::Attempts;
 use super::tally::Tally;
 use super::worker::Finished;
 
-/// What came of a load.
+/// The result of a load.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Everything that was counted.
     pub tally: Tally,
-    /// What became of the attempts over each transport that was tried.
+    /// The outcomes of the attempts over each transport that was tried.
     pub attempts: BTreeMap<Transport, Attempts>,
-    /// The most requests in flight at once.
+    /// The maximum number of requests in flight.
     pub most_in_flight: usize,
-    /// Requests of the warm-up, which are counted nowhere else.
+    /// Requests of the warm-up, which are not counted elsewhere.
     pub warm_up_requests: u64,
-    /// For how long requests arrived that count.
+    /// How long counted requests arrived.
     pub arriving: Duration,
-    /// From the end of the warm-up until the last of them was over, or no more arrived.
+    /// From the end of the warm-up until the last of them had ended, or arrivals ended.
     pub elapsed: Duration,
-    /// Whether it was ended early.
+    /// Whether it was stopped early.
     pub is_interrupted: bool,
     warm_up: Duration,
 }
@@ -58,24 +58,24 @@ impl Outcome {
         self.elapsed = self.elapsed.max(ended).max(self.arriving);
     }
 
-    /// Requests that were to be made, a second.
+    /// Returns the intended requests per second.
     pub fn offered_per_second(&self) -> f64 {
         per_second(self.tally.intended, self.arriving)
     }
 
-    /// Responses read to their end, a second.
+    /// Returns the complete responses per second.
     pub fn answered_per_second(&self) -> f64 {
         per_second(self.tally.answered, self.elapsed)
     }
 
-    /// Attempts over all transports.
+    /// Returns the attempts over all transports.
     pub fn all_attempts(&self) -> Attempts {
         let mut all = Attempts::default();
         self.attempts.values().for_each(|attempts| all.add(attempts));
         all
     }
 
-    /// The whole of it as data.
+    /// Returns all of it as data.
     pub fn summary(&self) -> Summary {
         let tally = &self.tally;
         let attempts = self.all_attempts();
@@ -108,64 +108,64 @@ impl Outcome {
     }
 }
 
-/// What came of a load, as data. Names of fields are a promise: fields are added, never renamed.
+/// The result of a load as data. Fields may be added, but are never renamed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Whether it was ended early.
+    /// Whether it was stopped early.
     pub interrupted: bool,
-    /// For how long requests arrived that count, in seconds.
+    /// How long counted requests arrived, in seconds.
     pub arriving_s: f64,
-    /// Until the last of them was over, in seconds.
+    /// The time until the last of them had ended, in seconds.
     pub elapsed_s: f64,
-    /// Requests of the warm-up, counted nowhere else.
+    /// Requests of the warm-up, not counted elsewhere.
     pub warm_up_requests: u64,
-    /// Requests that were to be made.
+    /// Intended requests.
     pub intended: u64,
-    /// Of those: not begun, for too many were in flight.
+    /// Intended requests that were not started because too many were in flight.
     pub dropped: u64,
-    /// Of those: responses read to their end, whatever their status.
+    /// Intended requests with a complete response, whatever its status.
     pub answered: u64,
-    /// Of the responses: those of a status of 400 or above.
+    /// Responses with a status of 400 or above.
     pub refused: u64,
-    /// Of those intended: ended without a response.
+    /// Intended requests that ended without a response.
     pub failed: u64,
-    /// Of those intended: given up at an interruption.
+    /// Intended requests that were cancelled when the load was stopped.
     pub unfinished: u64,
-    /// Requests that were to be made, a second of the arrivals.
+    /// Intended requests per second of the arrivals.
     pub offered_per_second: f64,
-    /// Responses a second of the time elapsed.
+    /// Responses per second of the elapsed time.
     pub answered_per_second: f64,
-    /// Bytes of the bodies of responses.
+    /// Bytes of response bodies.
     pub body_bytes: u64,
-    /// The most requests in flight at once.
+    /// The maximum number of requests in flight.
     pub most_in_flight: usize,
     /// Connections that were opened for a request and carried its response.
     pub connections: u64,
-    /// Of those opened: straight ones, for the memory was made to know the outcome.
+    /// Of those, connections whose outcome the memory was made to know.
     pub hits: u64,
-    /// By name: `late`, `dns`, `connect`, `security`, `first-byte`, `total`; those that never came
-    /// up are left out.
+    /// By name: `late`, `dns`, `connect`, `security`, `first-byte`, `total`; those without values
+    /// are omitted.
     pub times_ms: BTreeMap<String, Percentiles>,
     /// Responses by status.
     pub statuses: BTreeMap<String, u64>,
-    /// Responses by what carried them, the most first.
+    /// Responses by connection type, most frequent first.
     pub winners: Vec<WinnerRow>,
     /// Attempts by transport.
     pub attempts: BTreeMap<String, Attempts>,
-    /// Attempts started for each connection; `null` without any.
+    /// Attempts per connection; `null` without connections.
     pub attempts_per_connection: Option<f64>,
-    /// Attempts whose handshakes were complete and which nobody used.
+    /// Attempts that completed their handshakes but were not used.
     pub wasted_handshakes: u64,
-    /// Requests without a response by kind, the most first.
+    /// Requests without a response by kind, most frequent first.
     pub troubles: Vec<TroubleRow>,
 }
 
 /// The distribution of a time, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Percentiles {
-    /// How many there are.
+    /// The number of values.
     pub count: u64,
-    /// The shortest.
+    /// The minimum.
     pub min: f64,
     /// The mean.
     pub mean: f64,
@@ -173,18 +173,18 @@ pub struct Percentiles {
     pub deviation: f64,
     /// The median.
     pub p50: f64,
-    /// Nine in ten take no longer.
+    /// The 90th percentile.
     pub p90: f64,
-    /// All but one in a hundred take no longer.
+    /// The 99th percentile.
     pub p99: f64,
-    /// All but one in a thousand take no longer.
+    /// The 99.9th percentile.
     pub p999: f64,
-    /// The longest.
+    /// The maximum.
     pub max: f64,
 }
 
 impl Percentiles {
-    /// Of a histogram of nanoseconds, if there is anything in it.
+    /// Returns the percentiles of a histogram of nanoseconds, unless it is empty.
     pub fn of(times: &Histogram<u64>) -> Option<Self> {
         let at = |quantile| millis(times.value_at_quantile(quantile) as f64);
         (!times.is_empty()).then(|| Self {
@@ -201,7 +201,7 @@ impl Percentiles {
     }
 }
 
-/// Responses that one way carried.
+/// Responses over one type of connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WinnerRow {
     /// `tcp`, `mptcp`, `quic`, `sctp` or `sctp-udp`.
@@ -212,18 +212,18 @@ pub struct WinnerRow {
     pub security: String,
     /// The version of HTTP.
     pub version: String,
-    /// How many.
+    /// The number of responses.
     pub answered: u64,
 }
 
-/// Requests that ended without a response in one way.
+/// Requests that failed in the same way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TroubleRow {
-    /// What kind of failure, as `eyas get` names it; or `timeout`.
+    /// The kind of failure, as `eyas get` names it; or `timeout`.
     pub kind: String,
-    /// How many.
+    /// The number of requests.
     pub count: u64,
-    /// What was said of the first.
+    /// The message of the first one.
     pub first: String,
 }
 

@@ -35,31 +35,31 @@ pub use file::{Drawing, Figure, PublishedRow, PublishedTable};
 pub use matrix::{Matrix, MatrixCell, MatrixColumn, MatrixRow};
 pub use shipped::{Shipped, shipped};
 
-/// What cannot be made of a plan, and where.
+/// The error of parsing a plan, with its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PlanError(pub(crate) String);
 
-/// The text of a plan that a program has made as JSON, with the keys of the file.
+/// Converts a plan from JSON, with the keys of the file, to text.
 ///
 /// # Errors
-/// If it is no object, or has nulls, for which TOML has no word.
+/// If it is not an object, or has nulls, which TOML does not support.
 pub fn from_json(json: &str) -> Result<String, PlanError> {
     let refused = |cause: &dyn std::fmt::Display| PlanError(format!("no plan: {cause}"));
     let table: toml::Table = serde_json::from_str(json).map_err(|cause| refused(&cause))?;
     toml::to_string(&table).map_err(|cause| refused(&cause))
 }
 
-/// How a plan is to be run.
+/// How to run a plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Options {
-    /// How much is run.
+    /// How much to run.
     pub extent: Extent,
-    /// How many runs of each point, instead of what the plan says.
+    /// The number of runs per point, instead of the plan's.
     pub runs: Option<u32>,
-    /// `PARAMETER=VALUE`: what is different from the plan.
+    /// `PARAMETER=VALUE`: changes to the plan.
     pub set: Vec<String>,
-    /// The files of clients that are tried as well, in a plan that tries clients: their texts.
+    /// The texts of files of additional clients, for a plan that tests clients.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clients: Vec<String>,
 }
@@ -68,9 +68,9 @@ pub struct Options {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Extent {
-    /// The shape alone: fewer and shorter runs, as the plan's `[quick]` says.
+    /// Only the shape: fewer and shorter runs, by the plan's `[quick]`.
     Quick,
-    /// Enough to judge by, as the plan's `[standard]` says; everything if it has none.
+    /// Enough to judge the claims, by the plan's `[standard]`; everything if it has none.
     Standard,
     /// As long as the publication.
     #[default]
@@ -78,7 +78,7 @@ pub enum Extent {
 }
 
 impl Extent {
-    /// The word in names of directories; none for everything.
+    /// Returns the suffix of directory names; `None` for everything.
     #[must_use]
     pub const fn name(self) -> Option<&'static str> {
         match self {
@@ -121,16 +121,15 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Reads a plan.
+    /// Parses a plan.
     ///
     /// # Errors
-    /// If it is not TOML, has unknown keys, or something in it cannot be simulated; the message
-    /// says where.
+    /// If it is not TOML, has unknown keys, or cannot be simulated; the message names the place.
     pub fn parse(text: &str, options: &Options) -> Result<Self, PlanError> {
         file::read(text, options)
     }
 
-    /// Where its results go if nothing is said: `eyas-lab/NAME`, and its extent behind the name.
+    /// Returns the default directory for its results: `eyas-lab/NAME`, with the extent as suffix.
     #[must_use]
     pub fn directory(&self) -> PathBuf {
         let name = match self.extent.name() {
@@ -140,7 +139,7 @@ impl Plan {
         Path::new("eyas-lab").join(name)
     }
 
-    /// Whether it runs on real sockets, in real time.
+    /// Returns whether it runs on real sockets, in real time.
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.grid.is_live()

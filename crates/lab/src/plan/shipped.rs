@@ -1,6 +1,6 @@
-//! The plans that come with eyas.
+//! The built-in plans.
 
-/// A plan that comes with eyas.
+/// A built-in plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shipped {
     /// Its name.
@@ -28,7 +28,7 @@ const SHIPPED: [Shipped; 16] = [
     Shipped { name: "he-clients", text: include_str!("../../plans/he-clients.toml") },
 ];
 
-/// All of them, in the order of telling.
+/// Returns all of them, in the order of listing.
 #[must_use]
 pub const fn shipped() -> &'static [Shipped] {
     &SHIPPED

@@ -1,4 +1,4 @@
-//! Shards put together: the same results as if one program had run everything.
+//! Merges shards: the results are the same as if one program had executed everything.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::results::{ResultsError, Store};
 use crate::run::{Results, RunResult};
 use crate::situation::Point;
 
-/// Why shards were not put together. Nothing was written.
+/// Why shards were not merged. Nothing was written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MergeError {

@@ -1,4 +1,4 @@
-//! Where a capture is written: a file that has its name when it is whole, or a pipe.
+//! The destination of a capture: a file that gets its name once it is complete, or a pipe.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
