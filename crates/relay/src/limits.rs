@@ -2,26 +2,28 @@
 
 use std::time::Duration;
 
-/// The bounds of a [`Proxy`](crate::Proxy). Every one of them is there because a client, or a
-/// destination, could otherwise grow something without end.
+/// The limits of a [`Proxy`](crate::Proxy). Each of them bounds something that a client, or a
+/// destination, could otherwise grow without end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Clients connected at once: 4096. One above it is closed at once.
+    /// Open client connections: 4096 by default. Further ones are closed at once.
     pub connections: usize,
-    /// Clients connected at once from one IPv4 address or one IPv6 /64 that is not this machine:
-    /// 256. From this machine there may be as many as there may be in all.
+    /// Open client connections from one IPv4 address or one IPv6 /64 of another machine: 256 by
+    /// default. For this machine only the total limit applies.
     pub connections_per_client: usize,
-    /// Associations for UDP at once: 256. Each has three sockets.
+    /// UDP associations: 256 by default. Each has three sockets.
     pub associations: usize,
-    /// Destinations that an association has at once: 256. The one used least recently makes room.
+    /// Destinations of an association: 256 by default. The least recently used one makes room.
     pub association_destinations: usize,
-    /// For a client to say where it wants to go: 30 s. This is what ends a slow loris.
+    /// The time for a client to name its destination: 30 s by default. This is what ends a slow
+    /// loris.
     pub handshake_time: Duration,
-    /// Until a destination is connected to, or given up: 30 s.
+    /// The time for connecting to a destination: 30 s by default.
     pub connect_time: Duration,
-    /// Without a byte in either direction: 1 h. RFC 5382 REQ-5 asks two of those in between for.
+    /// The time without a byte in either direction: 1 h by default. RFC 5382 REQ-5 requires two
+    /// hours of NATs.
     pub idle_time: Duration,
-    /// What the connections get to end by themselves when the proxy stops: 10 s.
+    /// The time for connections to end by themselves when the proxy stops: 10 s by default.
     pub grace: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! What became of a client.
+//! The outcome of a client.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,39 +9,39 @@ use eyas::{ConnectionInfo, Recording};
 use crate::associate::Dropped;
 use crate::handshake::{Destination, Protocol, Refusal};
 
-/// What became of one client, told once it has gone.
+/// The outcome of one client, reported when it has disconnected.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Report {
-    /// When it came.
+    /// When it connected.
     pub at: SystemTime,
-    /// For how long it was there.
+    /// How long it was connected.
     pub took: Duration,
-    /// Who it is.
+    /// Its address.
     pub client: SocketAddr,
-    /// The user that it has shown to be.
+    /// The authenticated user.
     pub user: Option<String>,
-    /// What it spoke, if that came out.
+    /// Its protocol, if detected.
     pub protocol: Option<Protocol>,
-    /// Where it wanted to go, if it came to say so.
+    /// Its destination, if it named one.
     pub destination: Option<Destination>,
-    /// The connection to there, if there was one.
+    /// The connection to the destination, if there was one.
     pub connection: Option<Arc<ConnectionInfo>>,
     /// What decided the race, if it was won.
     pub won_by: Option<WonBy>,
-    /// How the race ran, if there was one.
+    /// The record of the race, if there was one.
     pub race: Option<Recording>,
     /// Bytes from the client to the destination.
     pub sent: u64,
     /// Bytes from the destination to the client.
     pub received: u64,
-    /// What became of its datagrams, if it asked for UDP.
+    /// The counts of its datagrams, if it requested UDP.
     pub datagrams: Option<Datagrams>,
     /// How it ended.
     pub end: Ending,
 }
 
-/// What became of the datagrams of an association.
+/// The datagrams of an association.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Datagrams {
@@ -49,22 +49,22 @@ pub struct Datagrams {
     pub sent: u64,
     /// To the client.
     pub received: u64,
-    /// Either way, by the reason, in the order of [`Dropped::NAMES`].
+    /// In either direction, by reason, in the order of [`Dropped::NAMES`].
     pub dropped: [u64; Dropped::NAMES.len()],
 }
 
 /// What decided a race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WonBy {
-    /// The transport was up: what the client says first is not as good said to several, or it waits
-    /// for the server.
+    /// The transport was established: the client's first bytes cannot be sent to several servers,
+    /// or the client waits for the server.
     Transport,
-    /// The server spoke: it answered a ClientHello, or spoke first.
+    /// The server's first byte: it answered a ClientHello, or sent first.
     FirstByte,
 }
 
 impl WonBy {
-    /// The name used in JSON.
+    /// Returns the name used in JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Transport => "transport",
@@ -73,30 +73,30 @@ impl WonBy {
     }
 }
 
-/// How it ended.
+/// How a client ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ending {
-    /// Both sides had said everything.
+    /// Both sides ended their streams.
     Done,
-    /// The client got nothing, and was told why.
+    /// The client was refused, with this reason.
     Refused(Refusal),
-    /// The client was told that it is connected, and then nobody answered it.
+    /// The client was told that it is connected, and then no server answered.
     Unanswered(Refusal),
     /// The client left before there was a connection.
     Left,
     /// The client broke the connection.
     Client(String),
-    /// The destination did.
+    /// The destination broke the connection.
     Destination(String),
-    /// Nothing moved for as long as that may be.
+    /// It was idle for too long.
     Idle,
     /// The proxy was stopped.
     Stopped,
 }
 
 impl Ending {
-    /// The name used in JSON and metrics.
+    /// Returns the name used in JSON and metrics.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -122,7 +122,7 @@ impl Ending {
         "stopped",
     ];
 
-    /// What there is to say about it, for people.
+    /// Returns details as text for people.
     pub fn detail(&self) -> Option<String> {
         match self {
             Self::Refused(why) | Self::Unanswered(why) => Some(why.to_string()),

@@ -1,4 +1,4 @@
-//! Where clients may go.
+//! The rules for destinations.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -10,8 +10,8 @@ use thiserror::Error;
 
 use crate::handshake::Destination;
 
-/// Hosts and ports: `example.org`, `*.example.org` (what is below it), `192.0.2.0/24`,
-/// `[2001:db8::]/32` or `*`, each with `:443` or `:1-1023` behind it, or without.
+/// Hosts and ports: `example.org`, `*.example.org` (its subdomains), `192.0.2.0/24`,
+/// `[2001:db8::]/32` or `*`, optionally followed by `:443` or `:1-1023`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     hosts: Hosts,
@@ -26,7 +26,7 @@ enum Hosts {
     Network(IpAddr, u8),
 }
 
-/// Why a text is no [`Pattern`].
+/// The error of parsing a [`Pattern`].
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
     "expected a host, *.domain, a network such as 10.0.0.0/8 or [fd00::]/8, or *, with :PORT or \
@@ -125,14 +125,14 @@ fn is_within(ip: IpAddr, network: IpAddr, bits: u8) -> bool {
     }
 }
 
-/// Where clients may go: anywhere, but not where `deny` says, and, unless they are on this machine
-/// themselves, not to what is near the proxy and out of their own reach: this machine, its link, and
-/// private networks. What `allow` names may be gone to whatever else is said.
+/// Where clients may connect to: anywhere except `deny` and, for clients on other machines, what is
+/// near the proxy but unreachable for them: this machine, its link, and private networks. `allow`
+/// takes precedence over everything else.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    /// Where clients may go, whatever else is said.
+    /// Destinations that are always allowed.
     pub allow: Vec<Pattern>,
-    /// Where they may not.
+    /// Destinations that are denied.
     pub deny: Vec<Pattern>,
 }
 

@@ -37,12 +37,12 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// What goes wrong again and again is said this often.
 const SAY_AGAIN: Duration = Duration::from_secs(10);
 
-/// What is to be started: see [`Proxy::builder`].
+/// A proxy; see [`Proxy::builder`].
 #[derive(Debug)]
 pub struct Proxy;
 
 impl Proxy {
-    /// A proxy that connects by this endpoint, with its memory.
+    /// Returns a builder of a proxy that connects with this endpoint and its memory.
     pub fn builder(endpoint: Endpoint) -> ProxyBuilder {
         ProxyBuilder {
             endpoint,
@@ -60,7 +60,7 @@ impl Proxy {
     }
 }
 
-/// A proxy before its start.
+/// Builds a [`Proxy`].
 #[derive(Debug)]
 #[must_use]
 pub struct ProxyBuilder {
@@ -77,16 +77,16 @@ pub struct ProxyBuilder {
     observers: Observers,
 }
 
-/// Why a proxy cannot start.
+/// Why a proxy could not be started.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ProxyError {
-    /// Everybody could use it.
+    /// Anyone could use it.
     #[error(
         "{0} can be reached from other machines, and without users anyone could use the proxy: list users, or listen on 127.0.0.1"
     )]
     Open(SocketAddr),
-    /// Nothing can be proved with this certificate.
+    /// The certificate cannot be used.
     #[error("cannot use the certificate: {0}")]
     Security(#[from] eyas::Error),
     /// It cannot listen.
@@ -98,81 +98,83 @@ pub enum ProxyError {
 }
 
 impl ProxyBuilder {
-    /// Listens on this address, too: 127.0.0.1 and a free port unless said.
+    /// Adds an address to listen on. The default is 127.0.0.1 with a free port.
     pub fn listen(mut self, address: SocketAddr) -> Self {
         self.addresses.push(address);
         self
     }
 
-    /// How destinations are raced. The transports are those of [`Transport`] that carry bytes without
-    /// more ado: TCP, unless said, and MPTCP.
+    /// Sets the policy of races. Only the transports that carry plain byte streams are used: TCP
+    /// (the default) and MPTCP.
     pub fn policy(mut self, policy: Policy) -> Self {
         self.policy = policy;
         self
     }
 
-    /// Where clients may go.
+    /// Sets the rules for destinations.
     pub fn rules(mut self, rules: Rules) -> Self {
         self.rules = rules;
         self
     }
 
-    /// Who may use it. Without users it listens on loopback alone.
+    /// Sets the users. Without users it listens only on loopback.
     pub fn users(mut self, users: Users) -> Self {
         self.users = Some(Arc::new(users));
         self
     }
 
-    /// Reaches destinations through another proxy, which is raced to as they would be, and is the one to
-    /// judge the addresses behind their names. There is no UDP then.
+    /// Reaches destinations through another proxy, to which it races in their place, and which
+    /// decides about the addresses behind their names. UDP is not available then.
     pub fn via(mut self, via: Via) -> Self {
         self.via = Some(via);
         self
     }
 
-    /// Speaks TLS with its clients, as whoever this is: none is heard in the clear. They may then ask by
-    /// CONNECT over HTTP/2 and, at the same port of UDP, HTTP/3. They get no UDP by SOCKS.
+    /// Uses TLS with clients, with this identity; unencrypted clients are not accepted. Clients may
+    /// then also use CONNECT over HTTP/2 and, on the same UDP port, HTTP/3. UDP by SOCKS is not
+    /// available.
     pub fn security(mut self, identity: ServerIdentity) -> Self {
         self.security = Some(identity);
         self
     }
 
-    /// With [`security`](Self::security): lets clients ask by CONNECT over HTTP/1.1 on SCTP, too.
+    /// With [`security`](Self::security): also accepts CONNECT over HTTP/1.1 on SCTP.
     pub fn sctp(mut self, service: SctpService) -> Self {
         self.sctp = Some(service);
         self
     }
 
-    /// What clients may take.
+    /// Sets the limits on clients.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Tells at this address, in the text format of Prometheus, what the proxy does:
-    /// `http://ADDRESS/metrics`. Whoever reaches the address can read it.
+    /// Serves metrics in the text format of Prometheus at `http://ADDRESS/metrics`, for anyone who
+    /// can reach the address.
     pub fn metrics(mut self, address: SocketAddr) -> Self {
         self.metrics = Some(address);
         self
     }
 
-    /// Tells what became of each client. It is called by the tasks that serve, so it must not wait.
+    /// Sets a function that is called with the outcome of each client. It is called by the serving
+    /// tasks, so it must not block.
     pub fn reports(mut self, observer: impl Fn(Report) + Send + Sync + 'static) -> Self {
         self.observers.reports = Some(Arc::new(observer));
         self
     }
 
-    /// Tells what is wrong with the proxy itself, such as descriptors that have run out, at most every
-    /// ten seconds.
+    /// Sets a function that is called with problems of the proxy itself, such as running out of
+    /// descriptors, at most every ten seconds.
     pub fn notices(mut self, observer: impl Fn(String) + Send + Sync + 'static) -> Self {
         self.observers.notices = Some(Arc::new(observer));
         self
     }
 
-    /// Binds the sockets and starts to serve. To be called inside a tokio runtime.
+    /// Binds the sockets and starts serving. Must be called within a tokio runtime.
     ///
     /// # Errors
-    /// If it would be open to everybody, cannot listen, or cannot use its certificate.
+    /// If it would be open to everyone, cannot listen, or cannot use its certificate.
     pub fn start(mut self) -> Result<Running, ProxyError> {
         if self.addresses.is_empty() {
             self = self.listen((std::net::Ipv4Addr::LOCALHOST, 0).into());
@@ -302,7 +304,7 @@ fn is_of_one_client(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionReset | ConnectionRefused)
 }
 
-/// A proxy that runs. Dropping it stops it at once.
+/// A running proxy. Dropping it stops it at once.
 #[derive(Debug)]
 pub struct Running {
     shared: Arc<Shared>,
@@ -313,39 +315,39 @@ pub struct Running {
 }
 
 impl Running {
-    /// The first address it listens on, with the port that was chosen.
+    /// Returns the first address that it listens on, with the port that was chosen.
     pub fn local_addr(&self) -> SocketAddr {
         self.addresses[0]
     }
 
-    /// All addresses it listens on.
+    /// Returns all addresses that it listens on.
     pub fn local_addrs(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// What accepts SCTP, if it was asked for and is possible.
+    /// Returns the SCTP listener, if SCTP was requested and is possible.
     pub fn sctp(&self) -> Option<&SctpListener> {
         self.http.as_ref()?.sctp()
     }
 
-    /// Where its metrics are, if it tells them.
+    /// Returns the address of its metrics, if they are served.
     pub fn metrics_addr(&self) -> Option<SocketAddr> {
         self.metrics
     }
 
-    /// What it has done so far.
+    /// Returns the counters so far.
     pub fn stats(&self) -> Stats {
         self.shared.stats()
     }
 
-    /// Serves, too, programs that are not asked: what they send comes by `device`, a TUN device without
-    /// headers of its own, that does not block, in a namespace whose addresses are
-    /// [`interception::HOST`](crate::interception::HOST) and whose routes lead there; there the
-    /// `listeners` are bound to those addresses, one for each family. To be called inside a tokio
-    /// runtime.
+    /// Also serves intercepted programs: their packets arrive on `device`, a non-blocking TUN
+    /// device without packet headers, in a namespace whose addresses are
+    /// [`interception::HOST`](crate::interception::HOST) and whose routes lead to it; the
+    /// `listeners`, one for each family, are bound to those addresses there. Must be called within
+    /// a tokio runtime.
     ///
     /// # Errors
-    /// If the runtime cannot have them.
+    /// If they cannot be registered with the runtime.
     pub fn intercept(
         &self,
         device: OwnedFd,
@@ -354,8 +356,8 @@ impl Running {
         crate::interception::start(Arc::clone(&self.shared), device, listeners)
     }
 
-    /// Takes no new clients, lets those that are there finish for as long as the limits say, and then
-    /// cuts what is left. Gives how many were cut.
+    /// Stops accepting clients, lets those that are connected finish within the limits, and then
+    /// closes the rest. Returns how many were cut off.
     pub async fn shutdown(mut self) -> usize {
         self.shared.drain.cancel();
         self.shared.tasks.close();

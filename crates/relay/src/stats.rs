@@ -1,4 +1,4 @@
-//! What a proxy has done.
+//! The counters of a proxy.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -6,37 +6,38 @@ use crate::associate::Dropped;
 use crate::handshake::{Protocol, Refusal};
 use crate::report::{Ending, Report, WonBy};
 
-/// What a proxy has done so far.
+/// The counters of a proxy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Clients connected now.
+    /// Currently connected clients.
     pub open: usize,
     /// Clients accepted.
     pub accepted: u64,
-    /// Clients closed at once by a limit.
+    /// Clients closed at once because of a limit.
     pub turned_away: u64,
-    /// Clients that have gone, by what they spoke, in the order of [`Protocol::ALL`].
+    /// Disconnected clients by protocol, in the order of [`Protocol::ALL`].
     pub protocols: [u64; Protocol::ALL.len()],
-    /// The same by how they ended, in the order of [`Ending::NAMES`].
+    /// Disconnected clients by outcome, in the order of [`Ending::NAMES`].
     pub endings: [u64; Ending::NAMES.len()],
-    /// Clients that were refused, by the reason, in the order of [`Refusal::NAMES`].
+    /// Refused clients by reason, in the order of [`Refusal::NAMES`].
     pub refusals: [u64; Refusal::NAMES.len()],
-    /// Races that were won by a transport that was up.
+    /// Races decided by an established transport.
     pub won_by_transport: u64,
-    /// Races that were won by a server that spoke.
+    /// Races decided by the server's first byte.
     pub won_by_first_byte: u64,
-    /// Bytes from clients that have gone.
+    /// Bytes from disconnected clients.
     pub sent: u64,
-    /// Bytes to them.
+    /// Bytes to disconnected clients.
     pub received: u64,
-    /// Associations for UDP now.
+    /// Current UDP associations.
     pub associations: usize,
-    /// Datagrams from clients that have gone.
+    /// Datagrams from disconnected clients.
     pub datagrams_sent: u64,
-    /// Datagrams to them.
+    /// Datagrams to disconnected clients.
     pub datagrams_received: u64,
-    /// Datagrams of theirs, or for them, that were dropped, in the order of [`Dropped::NAMES`].
+    /// Datagrams from or to disconnected clients that were dropped, in the order of
+    /// [`Dropped::NAMES`].
     pub datagrams_dropped: [u64; Dropped::NAMES.len()],
 }
 

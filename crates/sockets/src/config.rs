@@ -1,25 +1,25 @@
-//! What a stack is and allows.
+//! The configuration of a stack.
 
 use core::net::IpAddr;
 
 use alloc::vec::Vec;
 use eyas_sctp::config::AssociationConfig;
 
-/// What a stack is and allows.
+/// The configuration of a stack.
 #[derive(Clone, Debug)]
 pub struct StackConfig {
-    /// The UDP port that peers are spoken to at (RFC 6951), 0 for SCTP directly over IP. Who speaks
-    /// first is answered the way it came.
+    /// The UDP port of peers (RFC 6951), 0 for SCTP directly over IP. A peer that opens an
+    /// association is answered the way its packets came.
     pub encapsulation_port: u16,
-    /// Addresses of this host, loopback included, most wanted first, until
-    /// [`crate::Input::LocalAddresses`] says others.
+    /// The local addresses, including loopback, most preferred first, until
+    /// [`crate::Input::LocalAddresses`] replaces them.
     pub addresses: Vec<IpAddr>,
-    /// What associations are like where no option says otherwise: multipath, congestion control, loss
-    /// detection. What options can say begins with Linux's values, whatever is here.
+    /// The configuration of associations where no option applies: multipath, congestion control,
+    /// loss detection. Values that options can set always begin with Linux's defaults.
     pub association: AssociationConfig,
-    /// The most sockets at a time.
+    /// The maximum number of sockets.
     pub max_sockets: usize,
-    /// Bytes of user data that all associations of one SCTP port may hold together.
+    /// The maximum memory in bytes for user data of all associations of one SCTP port.
     pub memory: usize,
 }
 

@@ -1,6 +1,6 @@
-//! The contract of a stack: inputs in, outputs out, time as an argument.
+//! The interface of a stack: inputs, outputs, and time as an argument.
 //!
-//! Hand in an input or make a call, then drain [`crate::Stack::poll_output`] until it gives
+//! Pass in an input or make a call, then call [`crate::Stack::poll_output`] until it returns
 //! [`Output::Timeout`], then wait for the next input or call, or for that time.
 
 use alloc::vec::Vec;
@@ -13,24 +13,25 @@ pub use eyas_sctp::io::{Ecn, Fragmentation, Received, Transmit, Unreachable};
 use crate::abi::Name;
 use crate::abi::number::poll;
 
-/// A socket. Never used again for another one.
+/// Identifies a socket. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SocketId(pub u64);
 
-/// An association as programs know it: above 2, counting up for the whole stack, and never used again.
+/// Identifies an association for programs: above 2, ascending over the whole stack, and never
+/// reused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct AssocId(pub i32);
 
-/// Which addresses a socket takes.
+/// The address family of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub enum Domain {
     /// `AF_INET`.
     Inet,
-    /// `AF_INET6`; IPv4 addresses, too, unless `IPV6_V6ONLY` is set.
+    /// `AF_INET6`; includes IPv4 addresses unless `IPV6_V6ONLY` is set.
     Inet6,
 }
 
-/// What a socket is to its program.
+/// The style of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub enum Style {
     /// `SOCK_STREAM`: one association, or a listener (RFC 6458 §4).
@@ -39,60 +40,62 @@ pub enum Style {
     OneToMany,
 }
 
-/// What the driver tells the stack.
+/// What the driver passes to the stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// Time has passed; nothing else happened.
     Tick,
-    /// One or more SCTP packets came from one address: over UDP if the port of `remote` is not 0. Set
-    /// [`Received::local`] if it is known, or sockets that are bound to single addresses hear nothing.
+    /// One or more SCTP packets from one address: over UDP if the port of `remote` is not 0. Set
+    /// [`Received::local`] if it is known; otherwise sockets bound to single addresses receive
+    /// nothing.
     Packets(Received),
     /// The network reported that packets do not arrive.
     Unreachable {
-        /// Where the packets were sent; the port is that of the UDP encapsulation, 0 without.
+        /// The destination of the packets; the port is that of the UDP encapsulation, 0 without.
         remote: SocketAddr,
-        /// What was reported.
+        /// The report.
         reason: Unreachable,
-        /// The beginning of the SCTP packet in question; `None`: this host itself says so.
+        /// The beginning of the SCTP packet in question; `None` if the report is from the local
+        /// host.
         quoted: Option<Bytes>,
     },
-    /// The packets of an [`Output::Stranger`], which are for nobody else of this host either: they are
-    /// answered with an ABORT where that is due (RFC 9260 §8.4).
+    /// The packets of an [`Output::Stranger`], if no other program of this host owns the port: they
+    /// are answered with an ABORT where required (RFC 9260 §8.4).
     Refused(Received),
-    /// The addresses of this host, all of them, loopback included, most wanted first.
+    /// All local addresses, including loopback, most preferred first.
     LocalAddresses(Vec<IpAddr>),
 }
 
-/// What the stack tells the driver.
+/// What the stack asks the driver to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Send these packets: over UDP to the port of `remote`, or directly over IP if that is 0.
     Transmit(Transmit),
-    /// These came directly over IP for an SCTP port that nobody has here. Another program of this host may
-    /// have it, over a raw socket of its own; if not, hand in [`Input::Refused`]. What comes inside UDP is
-    /// ours alone, and answered.
+    /// Packets directly over IP for an SCTP port that is not bound here. Another program of this
+    /// host may own it, with a raw socket of its own; if not, pass in [`Input::Refused`]. Packets
+    /// over UDP are always ours and answered here.
     Stranger(Received),
-    /// What `poll` says of this socket has changed to this. A socket begins with
-    /// [`Readiness::NOTHING`], and so do those that `accept` and `peeloff` give.
+    /// The `poll` result of this socket has changed. New sockets, including those from `accept` and
+    /// `peeloff`, begin with [`Readiness::NOTHING`].
     Readiness(SocketId, Readiness),
-    /// A call on this socket that said `EAGAIN` or `EINPROGRESS` may say something else now.
+    /// A call on this socket that failed with `EAGAIN` or `EINPROGRESS` should be repeated.
     Retry(SocketId),
-    /// A closed socket's last association has ended: a `close` that lingers may return
+    /// The last association of a closed socket has ended: a lingering `close` may return
     /// ([`crate::Stack::close`]).
     Closed(SocketId),
     /// Nothing more for now; call again at this time at the latest, if one is given.
     Timeout(Option<Duration>),
 }
 
-/// What `poll` says of a socket, in Linux's bits ([`crate::abi::number::poll`]).
+/// The result of `poll` for a socket, with Linux's bits ([`crate::abi::number::poll`]).
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Readiness(pub u16);
 
 impl Readiness {
-    /// Nothing can be done.
+    /// Not ready.
     pub const NOTHING: Self = Self(0);
 
-    /// Whether all of `bits` are set.
+    /// Returns whether all of `bits` are set.
     #[must_use]
     pub const fn has(self, bits: u16) -> bool {
         self.0 & bits == bits
@@ -117,51 +120,51 @@ impl core::fmt::Debug for Readiness {
     }
 }
 
-/// What a program hands in with one call.
+/// The arguments of a send call.
 #[derive(Clone, Debug, Default)]
 pub struct Outgoing<'a> {
     /// The message.
     pub data: Bytes,
-    /// `msg_name`: empty if none is given.
+    /// `msg_name`: empty if not given.
     pub name: &'a [u8],
-    /// `msg_control` as it is in the program's memory, with its `cmsghdr`s.
+    /// `msg_control` as in the program's memory, including `cmsghdr`s.
     pub control: &'a [u8],
-    /// The flags of the call. They do not say whether it waits: nothing does.
+    /// The flags of the call. Whether it blocks makes no difference here: nothing does.
     pub flags: i32,
 }
 
-/// What a message that was handed in came to.
+/// The result of a send call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// What the call returns.
+    /// The return value of the call.
     pub length: usize,
-    /// Its association.
+    /// The association.
     pub association: AssocId,
-    /// Whether the message opened the association: a call that blocks waits for as long as
-    /// [`crate::Stack::is_opening`] says so, and returns `length` however that went. Who does not wait, and closes
-    /// the socket, closes it before anything was sent.
+    /// Whether the message opened the association: a blocking call then waits for as long as
+    /// [`crate::Stack::is_opening`] says so, and returns `length` whatever the outcome. A program that does not
+    /// wait, and closes the socket, closes it before anything was sent.
     pub connecting: bool,
 }
 
-/// What a program receives with one call.
+/// The result of a receive call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Incoming {
     /// A message or a notification, or a part of one; empty at the end of the association.
     pub data: Bytes,
     /// `msg_name`: the peer.
     pub name: Option<Name>,
-    /// `msg_control`: control messages with their `cmsghdr`s, one after another, each padded to 8 bytes.
-    /// Where the program has less room, it is for who copies it to cut it and say `MSG_CTRUNC`.
+    /// `msg_control`: control messages including `cmsghdr`s, each padded to 8 bytes. If the
+    /// program's buffer is smaller, the caller must truncate them and set `MSG_CTRUNC`.
     pub control: Vec<u8>,
     /// `msg_flags`: `MSG_EOR`, `MSG_NOTIFICATION`.
     pub flags: i32,
 }
 
-/// What became of a call to `close`.
+/// The result of `close`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Closing {
     /// It returns at once.
     Done,
-    /// A blocking one waits for [`Output::Closed`], so long at most (`SO_LINGER`).
+    /// A blocking call waits for [`Output::Closed`], at most this long (`SO_LINGER`).
     Lingers(Duration),
 }

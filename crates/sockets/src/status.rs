@@ -1,4 +1,4 @@
-//! What a stack can show of itself: for `eyas sctp status`.
+//! The status of a stack, for `eyas sctp status`.
 
 use alloc::{string::String, vec::Vec};
 use core::net::{IpAddr, SocketAddr};
@@ -7,17 +7,17 @@ use serde::Serialize;
 
 use crate::io::{AssocId, Domain, Style};
 
-/// A stack at one moment.
+/// A snapshot of a stack.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct StackStatus {
-    /// Its sockets, in the order in which they were made.
+    /// Its sockets, in the order of creation.
     pub sockets: Vec<SocketStatus>,
-    /// Its associations, those without a socket included.
+    /// Its associations, including those without a socket.
     pub associations: Vec<AssociationStatus>,
-    /// Packets and what was wrong with them.
+    /// Counters of packets and errors.
     pub counters: CounterStatus,
-    /// Options that programs asked for and that are not known here.
+    /// Unsupported options that programs have used.
     pub unknown_options: Vec<UnknownOption>,
 }
 
@@ -35,15 +35,15 @@ pub struct SocketStatus {
     pub state: &'static str,
     /// Its SCTP port, 0 if it has none yet.
     pub port: u16,
-    /// The addresses that it is bound to; none if to all.
+    /// The bound addresses; empty if bound to all.
     pub addresses: Vec<IpAddr>,
     /// Its associations.
     pub associations: Vec<AssocId>,
     /// Connections that wait for `accept`.
     pub backlog: usize,
-    /// Bytes of notifications and messages that wait here, beside those of the associations.
+    /// Bytes of notifications and messages queued here, in addition to those of the associations.
     pub queued: usize,
-    /// What `poll` says.
+    /// The result of `poll`.
     pub readiness: String,
 }
 
@@ -51,25 +51,25 @@ pub struct SocketStatus {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct AssociationStatus {
-    /// As programs know it.
+    /// The identifier used by programs.
     pub id: AssocId,
-    /// Its socket; none once that was closed.
+    /// Its socket; `None` once that was closed.
     pub socket: Option<u64>,
-    /// RFC 9260 §4.
+    /// The state (RFC 9260 §4).
     pub state: &'static str,
     /// Our SCTP port.
     pub local_port: u16,
     /// The peer's.
     pub remote_port: u16,
-    /// Streams to send on.
+    /// The number of outbound streams.
     pub outbound_streams: u16,
-    /// Streams to receive on.
+    /// The number of inbound streams.
     pub inbound_streams: u16,
     /// The peer's window, in bytes.
     pub peer_window: u32,
     /// Our window, in bytes.
     pub window: u32,
-    /// Bytes handed in and not yet acknowledged.
+    /// Bytes that are not acknowledged yet.
     pub send_queue: usize,
     /// Its paths.
     pub paths: Vec<PathStatus>,
@@ -81,35 +81,35 @@ pub struct AssociationStatus {
 pub struct PathStatus {
     /// The peer's address; the port is that of the UDP encapsulation, 0 without.
     pub remote: SocketAddr,
-    /// Our address, if it is not left to the routing.
+    /// The local address, unless it is left to the routing table.
     pub local: Option<IpAddr>,
     /// `active`, `inactive`, `potentially failed`, `unconfirmed`.
     pub state: &'static str,
-    /// Whether new data takes it.
+    /// Whether new data is sent on it.
     pub primary: bool,
     /// Congestion window, in bytes.
     pub congestion_window: usize,
-    /// Bytes under way.
+    /// Bytes in flight.
     pub outstanding: usize,
     /// Smoothed round-trip time, in milliseconds, once measured.
     pub smoothed_rtt_ms: Option<f64>,
     /// Retransmission timeout, in milliseconds.
     pub rto_ms: f64,
-    /// Bytes of the largest SCTP packet.
+    /// The size of the largest SCTP packet in bytes.
     pub mtu: usize,
 }
 
-/// What was counted over all associations.
+/// Counters over all associations.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct CounterStatus {
-    /// Packets taken in.
+    /// Packets received.
     pub packets_in: u64,
-    /// Packets given out.
+    /// Packets sent.
     pub packets_out: u64,
-    /// Packets directly over IP for a port that nobody has here: another program's, or nobody's.
+    /// Packets directly over IP for a port that is not bound here: another program's, or nobody's.
     pub packets_for_others: u64,
-    /// Packets for no association.
+    /// Packets without an association.
     pub out_of_the_blue: u64,
     /// Packets too short, malformed, or with a wrong checksum.
     pub broken_packets: u64,
@@ -117,19 +117,19 @@ pub struct CounterStatus {
     pub bad_tags: u64,
     /// Chunks retransmitted.
     pub retransmissions: u64,
-    /// Chunks received again.
+    /// Duplicate chunks.
     pub duplicate_data: u64,
-    /// Associations that were opened or taken in.
+    /// Associations opened or accepted.
     pub associations: u64,
 }
 
-/// An option that is not known here.
+/// An unsupported option.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct UnknownOption {
     /// `SOL_SCTP`, …
     pub level: i32,
     /// Its number.
     pub name: i32,
-    /// How often it was asked for.
+    /// How often it was used.
     pub count: u64,
 }

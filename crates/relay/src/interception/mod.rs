@@ -1,10 +1,10 @@
-//! An interception proxy (RFC 9110 §3.7): every connection that programs make from a network namespace goes
-//! through the proxy, and every DNS query is answered with addresses that stand for names.
+//! An interception proxy (RFC 9110 §3.7): all connections of programs in a network namespace go
+//! through the proxy, and every DNS query is answered with addresses that represent names.
 //!
-//! | module or type | job | source |
+//! | module or type | purpose | source |
 //! | --- | --- | --- |
-//! | [`Translator`] | leads connections to a listener, and tells programs why one failed; pure | RFC 3022, RFC 9293, RFC 792, RFC 4443 |
-//! | [`Names`] | which name an address stands for; pure | |
+//! | [`Translator`] | redirects connections to a listener, and tells programs why one failed; pure | RFC 3022, RFC 9293, RFC 792, RFC 4443 |
+//! | [`Names`] | which name an address represents; pure | |
 //! | [`dns`] | queries and answers; pure | RFC 1035 |
 //! | [`HOST`], [`PEER`] | the addresses inside | RFC 2544, RFC 4193 |
 //! | [`Running::intercept`](crate::Running::intercept) | a device, listeners, races | |

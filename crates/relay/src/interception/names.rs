@@ -1,4 +1,4 @@
-//! Which name an address of ours stands for.
+//! The names represented by addresses.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use super::addresses;
 
-/// Names that have addresses at once.
+/// The maximum number of names with addresses.
 pub const MAX_NAMES: usize = 16_384;
-/// A name keeps its addresses for as long as this after it was asked for or connected to, even where
-/// there are too many: programs keep what DNS has told them beyond its life time.
+/// How long a name keeps its addresses after it was queried or connected to, even if there are too
+/// many names: programs use DNS answers beyond their lifetime.
 pub const KEPT: Duration = Duration::from_mins(10);
-/// After so long without use a name is forgotten.
+/// How long an unused name is kept.
 pub const FORGOTTEN: Duration = Duration::from_hours(24);
 
-/// Names and the addresses that stand for them, in both families.
+/// Names and the addresses that represent them, in both families.
 #[derive(Debug, Default)]
 pub struct Names {
     numbers: HashMap<String, u32>,
@@ -25,8 +25,8 @@ pub struct Names {
 }
 
 impl Names {
-    /// The addresses that stand for this name from now on; `None` if all are taken by names that were
-    /// used of late.
+    /// Returns the addresses that represent this name from now on; `None` if all belong to names
+    /// that were used recently.
     pub fn addresses(&mut self, now: Duration, name: &str) -> Option<(Ipv4Addr, Ipv6Addr)> {
         if let Some(&number) = self.numbers.get(name) {
             self.touch(now, number);
@@ -45,19 +45,19 @@ impl Names {
         Some(addresses::of_name(number))
     }
 
-    /// The name that this address stands for, which is used by that.
+    /// Returns the name that this address represents, and marks it as used.
     pub fn name(&mut self, now: Duration, ip: IpAddr) -> Option<String> {
         let number = addresses::number(ip)?;
         self.touch(now, number);
         self.names.get(&number).map(|(name, _)| name.clone())
     }
 
-    /// How many names have addresses.
+    /// Returns the number of names with addresses.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Whether none has.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Packets of the device: read, given other addresses, refused.
+//! The packets of the device: parsing, translation of addresses, and rejection.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -28,16 +28,16 @@ pub(super) struct Segment<'a> {
     payload: &'a [u8],
 }
 
-/// Why a packet does not arrive (RFC 792, RFC 1812 §5.2.7.1, RFC 4443 §3.1).
+/// Why a packet is not delivered (RFC 792, RFC 1812 §5.2.7.1, RFC 4443 §3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unreachable {
     /// There is no network.
     Network,
-    /// There is no way to the host.
+    /// There is no route to the host.
     Host,
-    /// It is not allowed.
+    /// It is prohibited.
     Prohibited,
-    /// Nobody takes datagrams there.
+    /// Nothing receives datagrams on this port.
     Port,
 }
 

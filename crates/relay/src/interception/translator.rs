@@ -1,4 +1,4 @@
-//! Connections of programs, led to listeners: a NAT (RFC 3022) for one host.
+//! Redirects the connections of programs to listeners: a NAT (RFC 3022) for one host.
 //!
 //! ```text
 //!  program            device              Translator              device          listener
@@ -9,8 +9,8 @@
 //!  HOST:40000 ◀───────  ◀══  192.0.2.1:443 ◀── PEER:1024  ◀══════════════  SYN ACK
 //! ```
 //!
-//! The kernel speaks TCP at both ends. A program learns that it is connected once its destination is,
-//! and otherwise why it is not, as if there were nothing in between.
+//! The kernel implements TCP at both ends. A program's connect succeeds once its destination is
+//! connected, and otherwise fails with the same error as without interception.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -19,28 +19,28 @@ use std::time::Duration;
 use super::addresses::{HOST, PEER, like};
 use super::packet::{self, Packet, Segment, Unreachable};
 
-/// Connections at once in each family, with those that have just ended.
+/// The maximum number of connections per family, including those that have just ended.
 pub const MAX_FLOWS: usize = 16_384;
-/// A connection that has ended is remembered for so long, if there is room, for what is still on its way
-/// (RFC 9293 §3.6.1: twice the life time of a segment).
+/// How long a connection that has ended is remembered, if there is space, for segments still in
+/// flight (RFC 9293 §3.6.1: twice the maximum segment lifetime).
 pub const LINGER: Duration = Duration::from_mins(2);
 /// The first port of [`PEER`] that connections come from.
 const FIRST_PORT: u16 = 1024;
 /// Where DNS is asked.
 const DNS: u16 = 53;
 
-/// What there is to do.
+/// What the driver has to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// This packet is for the device.
+    /// Write this packet to the device.
     Packet(Vec<u8>),
-    /// A program wants a connection: [`Translator::grant`] or [`Translator::refuse`] it.
+    /// A program opens a connection: [`Translator::grant`] or [`Translator::refuse`] it.
     Open(Flow),
-    /// A program asks DNS; [`Translator::datagram`] from `to` to `from` answers it.
+    /// A program sends a DNS query; answer it with [`Translator::datagram`] from `to` to `from`.
     Question {
-        /// Where the answer goes.
+        /// The destination of the answer.
         from: SocketAddr,
-        /// Who was asked.
+        /// The address that was queried.
         to: SocketAddr,
         /// The message.
         message: Vec<u8>,
@@ -50,20 +50,20 @@ pub enum Output {
 /// A connection of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Flow {
-    /// The end of the program.
+    /// The program's end.
     pub client: SocketAddr,
-    /// Where it wants to go.
+    /// The destination.
     pub destination: SocketAddr,
-    /// Whom the listener sees.
+    /// The peer as seen by the listener.
     pub peer: SocketAddr,
 }
 
 /// Why a program gets no connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denial {
-    /// Nobody listens there.
+    /// Nothing is listening there.
     Reset,
-    /// It is told by ICMP.
+    /// By an ICMP error.
     Unreachable(Unreachable),
 }
 
@@ -101,17 +101,17 @@ struct Table {
 }
 
 impl Translator {
-    /// With listeners at these ports of [`HOST`], for IPv4 and for IPv6.
+    /// Creates a translator with listeners at these ports of [`HOST`], for IPv4 and for IPv6.
     pub fn new(listeners: [u16; 2]) -> Self {
         Self { listeners, tables: Default::default(), outputs: VecDeque::new() }
     }
 
-    /// The next thing to do.
+    /// Returns the next output.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// A packet has come by the device.
+    /// Processes a packet from the device.
     pub fn handle_packet(&mut self, now: Duration, bytes: &[u8]) {
         match packet::read(bytes) {
             Some(Packet::Tcp { from, to, segment }) => {
@@ -138,7 +138,7 @@ impl Translator {
         }
     }
 
-    /// The destination of this connection is connected to: the listener will see it.
+    /// Accepts a connection whose destination is connected: the listener will see it.
     pub fn grant(&mut self, now: Duration, flow: &Flow) {
         let listener = self.listener(flow.peer);
         let Some(entry) = self.tables[table(flow.peer)].get(flow) else { return };
@@ -151,7 +151,7 @@ impl Translator {
         }
     }
 
-    /// It is not to be had: the program is told why.
+    /// Refuses a connection, with the reason.
     pub fn refuse(&mut self, flow: &Flow, why: Denial) {
         let table = &mut self.tables[table(flow.peer)];
         if !table.get(flow).is_some_and(|entry| matches!(entry.stage, Stage::Held(_))) {
@@ -169,24 +169,24 @@ impl Translator {
         }
     }
 
-    /// Nobody has a socket of this connection any more, and it may be forgotten.
+    /// Closes a connection that has no more sockets, so that it may be forgotten.
     pub fn close(&mut self, now: Duration, flow: &Flow) {
         if let Some(entry) = self.tables[table(flow.peer)].get(flow) {
             (entry.stage, entry.used) = (Stage::Closed, now);
         }
     }
 
-    /// A datagram for a program.
+    /// Sends a datagram to a program.
     pub fn datagram(&mut self, from: SocketAddr, to: SocketAddr, payload: &[u8]) {
         self.push(packet::udp(from, to, payload));
     }
 
-    /// Connections that are remembered.
+    /// Returns the number of connections.
     pub fn len(&self) -> usize {
         self.tables.iter().map(|table| table.entries.len()).sum()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -16,8 +16,8 @@ use crate::io::{AssocId, SocketId, Style};
 use crate::settings::InitMsg;
 
 impl Stack {
-    /// `connect`. When it says `Ok`, the association is on its way: a call that does not block
-    /// returns `EINPROGRESS`, one that blocks asks [`Self::connect_result`].
+    /// `connect`. `Ok` means that the association is being established: a non-blocking call returns
+    /// `EINPROGRESS`, a blocking one waits for [`Self::connect_result`].
     ///
     /// # Errors
     /// `EALREADY`, `EISCONN`, `EINVAL`, …
@@ -33,10 +33,10 @@ impl Stack {
     }
 
     /// `sctp_connectx`, with packed `sockaddr`s, for `SCTP_SOCKOPT_CONNECTX_OLD`, `CONNECTX` and
-    /// `CONNECTX3`: the latter two give the program the identifier, also with `EINPROGRESS`.
+    /// `CONNECTX3`: the latter two return the identifier to the program, even with `EINPROGRESS`.
     ///
     /// # Errors
-    /// As `connect`.
+    /// The same as for `connect`.
     pub fn connectx(
         &mut self,
         now: Duration,
@@ -142,11 +142,11 @@ impl Stack {
         id
     }
 
-    /// How an association that this socket opened has fared: what a blocking `connect` returns. An
-    /// error is told once.
+    /// Returns the outcome of an association that this socket opened, as a blocking `connect` does.
+    /// An error is returned only once.
     ///
     /// # Errors
-    /// `EINPROGRESS` until it is up; `ECONNREFUSED`, `ETIMEDOUT`, …
+    /// `EINPROGRESS` until it is established; `ECONNREFUSED`, `ETIMEDOUT`, …
     pub fn connect_result(
         &mut self,
         now: Duration,
@@ -218,10 +218,10 @@ impl Stack {
         Ok(())
     }
 
-    /// `accept`: the new socket and the peer's name.
+    /// `accept`: returns the new socket and the peer's name.
     ///
     /// # Errors
-    /// `EAGAIN` if nobody waits; `EINVAL`, `EOPNOTSUPP`.
+    /// `EAGAIN` if there is no connection; `EINVAL`, `EOPNOTSUPP`.
     pub fn accept(&mut self, now: Duration, socket: SocketId) -> Result<(SocketId, Name), Errno> {
         self.see(now);
         let listener = self.socket_mut(socket)?;

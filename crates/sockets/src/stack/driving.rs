@@ -14,7 +14,7 @@ use crate::io::{Input, Output};
 const PORTS_AND_TAG: usize = 8;
 
 impl Stack {
-    /// Takes in what happened outside. Drain [`Self::poll_output`] afterwards.
+    /// Processes an input. Call [`Self::poll_output`] afterwards until it returns a timeout.
     pub fn handle_input(&mut self, now: Duration, input: Input) {
         self.see(now);
         match input {
@@ -114,7 +114,7 @@ impl Stack {
         found.or_else(|| here().next()).map(|(key, _)| key)
     }
 
-    /// What is to be done next; ask again until it says [`Output::Timeout`].
+    /// Returns the next output; call it again until it returns [`Output::Timeout`].
     pub fn poll_output(&mut self, now: Duration) -> Output {
         self.see(now);
         while let Some(&(due, key)) = self.timers.first()

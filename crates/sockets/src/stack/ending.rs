@@ -44,7 +44,7 @@ impl Stack {
         Ok(())
     }
 
-    /// The last descriptor of a socket was closed.
+    /// Called when the last descriptor of a socket was closed.
     pub fn close(&mut self, now: Duration, socket: SocketId) -> Closing {
         self.see(now);
         let Some(closed) = self.sockets.remove(&socket) else { return Closing::Done };

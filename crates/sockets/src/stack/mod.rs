@@ -56,11 +56,12 @@ const SOCK_MAX: i32 = 11;
 /// The most options without an effect that are counted apart.
 const MAX_UNKNOWN: usize = 256;
 
-/// All sockets of the programs that share one stack. [`crate::io`] says how it is driven.
+/// All sockets of the programs that share one stack. [`crate::io`] describes how to drive it.
 ///
-/// Each call has the name of the system call or of RFC 6458 and answers with Linux's errno. None of
-/// them waits: one that would block says `EAGAIN` (or `EINPROGRESS`), and is made again when
-/// [`Output::Retry`] comes for the socket. A call on a socket that was closed says `EBADF`.
+/// Each call has the name of the system call or that of RFC 6458, and fails with Linux's errno.
+/// None of them blocks: a call that would block fails with `EAGAIN` (or `EINPROGRESS`), and should
+/// be repeated after [`Output::Retry`] for the socket. A call on a closed socket fails with
+/// `EBADF`.
 #[derive(Debug)]
 pub struct Stack {
     config: StackConfig,
@@ -98,7 +99,8 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// A stack without sockets. `seed` must be secret and differ from run to run on a real network.
+    /// Creates a stack without sockets. `seed` must be secret and, on a real network, different for
+    /// each run.
     #[must_use]
     pub fn new(config: StackConfig, seed: [u8; 32], now: Duration) -> Self {
         let strangers = Endpoint::new(Default::default(), seed, now);

@@ -168,7 +168,7 @@ impl Stack {
         Ok(found.name(assoc.peer))
     }
 
-    /// Whether an address is one of this host's.
+    /// Returns whether an address is a local one.
     #[must_use]
     pub fn is_local(&self, address: IpAddr) -> bool {
         matches!(address, IpAddr::V4(v4) if v4.is_loopback()) || self.addresses.contains(&address)

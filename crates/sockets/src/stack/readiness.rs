@@ -7,7 +7,7 @@ use crate::abi::number::poll::{POLLERR, POLLHUP, POLLIN, POLLOUT, POLLRDHUP};
 use crate::io::{Output, Readiness, SocketId};
 
 impl Stack {
-    /// What `poll` says now.
+    /// Returns the current result of `poll`.
     #[must_use]
     pub fn readiness(&self, socket: SocketId) -> Readiness {
         let Some(found) = self.sockets.get(&socket) else { return Readiness::NOTHING };

@@ -1,4 +1,4 @@
-//! What a stack shows of itself.
+//! The status of a stack.
 
 use eyas_sctp::counters::Counters;
 use eyas_sctp::endpoint::{AssociationState, PathState};
@@ -12,7 +12,7 @@ use crate::status::{
 };
 
 impl Stack {
-    /// All that there is to be shown.
+    /// Returns the status.
     #[must_use]
     pub fn status(&self) -> StackStatus {
         let mut counters = self.retired;
