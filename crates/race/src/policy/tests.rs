@@ -83,7 +83,7 @@ fn transports_are_named_once_and_at_least_one() {
     let twice = vec![Transport::Tcp, Transport::Quic, Transport::Tcp];
     let error = with(|policy| policy.transports = twice).unwrap_err();
     assert_eq!(error, PolicyError::TransportTwice(Transport::Tcp));
-    assert!(error.to_string().starts_with("tcp listed twice"));
+    assert!(error.to_string().starts_with("tcp is listed twice"));
 }
 
 #[test]
