@@ -248,6 +248,6 @@ mod tests {
     fn nobody_is_said_in_words() {
         let look = Look { colour: false, unicode: true, width: 80 };
         let lines = page(&SctpStatusShape::default(), look);
-        assert!(lines[0].to_text(false).starts_with("nobody"));
+        assert!(lines[0].to_text(false).starts_with("this user serves no SCTP sockets"));
     }
 }
