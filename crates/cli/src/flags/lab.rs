@@ -75,7 +75,7 @@ pub(crate) struct LabRunFlags {
     /// Output directory, instead of eyas-lab/NAME
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Format of the table of all runs: runs.csv, or runs.parquet as well
+    /// Format of the table of all runs
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: TableFormat,
     /// Change a parameter of all points, such as path.B.delay='50 ms'
@@ -108,7 +108,7 @@ pub(crate) struct LabMergeFlags {
     /// Output directory, instead of eyas-lab/NAME
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Format of the table of all runs: runs.csv, or runs.parquet as well
+    /// Format of the table of all runs
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: TableFormat,
     /// Fail if a claim is refused (exit code 112) or undecided (114)
@@ -119,9 +119,9 @@ pub(crate) struct LabMergeFlags {
 /// How the table of all runs is written.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 pub(crate) enum TableFormat {
-    /// runs.csv
+    /// CSV, as runs.csv
     #[default]
     Csv,
-    /// runs.csv, and runs.parquet
+    /// CSV, and Apache Parquet as runs.parquet
     Parquet,
 }
