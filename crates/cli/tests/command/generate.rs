@@ -44,7 +44,7 @@ fn man_pages_have_what_the_help_has() {
         assert_eq!(printed, text, "{page}");
     }
     let get = fs::read_to_string(place.path().join("man1/eyas-get.1")).expect("a page");
-    assert!(get.contains("Time between two attempts when nothing is remembered"), "{get}");
+    assert!(get.contains("Delay between two attempts when nothing is remembered"), "{get}");
     assert!(get.contains(".nf\n"), "{get}");
 }
 

@@ -207,7 +207,7 @@ fn mistakes_are_told_before_anything_is_made() {
     for (line, word) in [
         ("netem run --delay soon -- true", "--delay: \"soon\" is not a time"),
         ("netem run --topology /nowhere.toml -- true", "cannot read /nowhere.toml"),
-        ("netem change --loss 1% --run 1", "cannot ask the run 1"),
+        ("netem change --loss 1% --run 1", "cannot reach the run 1"),
     ] {
         let finished = Eyas::new(line).run();
         assert!(finished.code.is_some_and(|code| code > 1), "{line}");

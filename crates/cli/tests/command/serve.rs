@@ -65,7 +65,7 @@ fn a_file_is_no_directory() {
     let place = tempfile::tempdir().expect("a directory");
     fs::write(place.path().join("page"), "hello").expect("writes");
     let refused = Eyas::new("serve --listen 127.0.0.1:0 page").within(place.path()).run().exits(2);
-    assert!(refused.err.contains("page is a file, and a directory is served"), "{}", refused.err);
+    assert!(refused.err.contains("page is a file, but a directory is needed"), "{}", refused.err);
     Eyas::new("serve --listen 127.0.0.1:0 nowhere").within(place.path()).run().exits(26);
 }
 

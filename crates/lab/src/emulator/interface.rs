@@ -111,7 +111,7 @@ mod tests {
             mtu: 1280,
         };
         let says = |errno: rustix::io::Errno| setup.refused(errno.into()).to_string();
-        assert!(says(rustix::io::Errno::BUSY).contains("there is an interface eyas0 already"));
+        assert!(says(rustix::io::Errno::BUSY).contains("the interface eyas0 exists already"));
         assert!(says(rustix::io::Errno::PERM).contains("CAP_NET_ADMIN"));
         assert!(says(rustix::io::Errno::NOENT).contains("module tun"));
         for name in ["", "a b", "eyas%d", "..", "-x", "a\naddr", "of-sixteen-bytes"] {

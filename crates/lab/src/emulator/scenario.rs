@@ -346,7 +346,7 @@ mod tests {
         assert!(said("[path]").contains("1 to 32 paths"));
         assert!(said("[path.a]\nlatency = '1 ms'").starts_with("path.a: latency: there are"));
         assert!(said("[path.a]\n[[path.a.middlebox]]\nkind = 'wall'").contains("wall"));
-        assert!(said("[path.a]\n[[event]]\nat = '1 s'").contains("changes nothing"));
+        assert!(said("[path.a]\n[[event]]\nat = '1 s'").contains("it has no change"));
         assert!(said("[path.a]\n[[event]]\nat='1 s'\npath='b'\nup=true").contains("there are a"));
         assert!(said("[path.'a b']").contains("cannot name a path"));
         assert!(said("[path.a]\nipv4=false\nipv6=false").contains("neither"));

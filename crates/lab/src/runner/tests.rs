@@ -106,7 +106,7 @@ fn what_does_not_belong_together_is_refused_by_name() {
     };
     let other = said(&[&one, &four], "v");
     assert!(other.contains("the number of shards is \"2\" here and \"4\" there"), "{other}");
-    assert!(said(&[&one, &two], "w").contains("another eyas (v)"));
+    assert!(said(&[&one, &two], "w").contains("another version of eyas (v)"));
     assert!(said(&[&root.path().join("nowhere")], "v").contains("shard.json"));
     // Simulated runs are pure: with the same seed they cannot differ.
     let again = root.path().join("again");
@@ -211,7 +211,7 @@ fn outcomes_of_other_code_and_other_plans_are_refused() {
         list.keep(TaskOutcome::read(text.as_bytes()).unwrap()).unwrap_err().to_string()
     };
     assert!(refused("\"version\":\"v\"", "\"version\":\"w\"").contains("this is eyas w"));
-    assert!(refused("\"seed\":3", "\"seed\":5").contains("with seed 5 is no run"));
+    assert!(refused("\"seed\":3", "\"seed\":5").contains("with seed 5 is not a run of this plan"));
     assert!(refused("\"point\":\"", "\"point\":\"x").contains("is not a run of this plan"));
     assert!(TaskOutcome::read(b"{").is_err() && Task::read(b"[]").is_err());
     assert_eq!(list.progress().done, 0);

@@ -79,9 +79,9 @@ impl Page {
         lines.push(Line::new());
         let next = [
             ("eyas get -v https://example.org/", "fetch a page and see its race"),
-            ("eyas race --all example.org", "what works, and why the rest fails"),
+            ("eyas race --all example.org", "what works, and why others fail"),
             ("eyas proxy run npm ci", "any program, past silent servers"),
-            ("eyas memory", "what was learnt about your networks"),
+            ("eyas memory", "what was learnt on each network"),
         ];
         for (number, (command, purpose)) in next.into_iter().enumerate() {
             let label = if number == 0 { "Next: try  " } else { "           " };
