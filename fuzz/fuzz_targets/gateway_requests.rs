@@ -129,7 +129,7 @@ const HOPS: [&str; 8] = [
 ];
 const CLAIMS: [&str; 4] = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"];
 
-fn of_list<'a, T>(list: &'a [T], number: u8) -> &'a T {
+fn of_list<T>(list: &[T], number: u8) -> &T {
     &list[usize::from(number) % list.len()]
 }
 
@@ -164,7 +164,7 @@ fn parts(said: &Said) -> Option<request::Parts> {
             Name::Other(octets) => octets,
         };
         let value = match value {
-            Value::Known(number) => HeaderValue::from_static(of_list(&VALUES, *number)),
+            Value::Known(number) => HeaderValue::from_static(of_list::<&str>(&VALUES, *number)),
             Value::Number(number) => HeaderValue::from(*number),
             Value::Other(octets) => HeaderValue::from_bytes(octets).ok()?,
         };
