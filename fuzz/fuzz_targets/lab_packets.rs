@@ -140,7 +140,7 @@ fuzz_target!(|input: &[u8]| {
     REACH.begin();
     let captured = capture::packets(input);
     assert!(captured.iter().map(|packet| packet.ip.len()).sum::<usize>() <= input.len());
-    let look = |sent: bool, packet: &capture::Captured| seen::look(packet.at, sent, &packet.ip);
+    let look = |sent: bool, packet: &capture::Captured| seen::parse(packet.at, sent, &packet.ip);
     for packet in &captured {
         REACH.hit("a packet of a file");
         for sent in [false, true] {
@@ -161,7 +161,7 @@ fuzz_target!(|input: &[u8]| {
     let packets = series(input);
     written(&packets);
     let seen = packets.iter().enumerate().map(|(number, (sent, ip))| {
-        let seen = seen::look(at(number), *sent, ip).expect("an IP packet");
+        let seen = seen::parse(at(number), *sent, ip).expect("an IP packet");
         assert_eq!(seen.length, ip.len());
         seen
     });
