@@ -30,6 +30,8 @@ from .world import World
 # by the beginning of their names.
 BESIDE_PEERS = ("usrsctp", "pion")
 BESIDE_CASES = "socket_"
+# Cases that run only by name: another build of str0m, of some minutes.
+ON_REQUEST = "data_channels_of_str0m"
 
 
 def main() -> int:
@@ -187,10 +189,10 @@ def run(world: World, only: list[str], times: Times) -> None:
 
 
 def is_asked(peer: str, name: str, only: list[str]) -> bool:
-    """Whether a case runs here: one whose words are given; else all but those that run beside."""
+    """Whether a case runs here: one whose words are given; else all but those that run beside, or only by name."""
     if only:
         return any(word in f"{peer} {name}" for word in only)
-    return not name.startswith(BESIDE_CASES)
+    return not name.startswith((BESIDE_CASES, ON_REQUEST))
 
 
 def keep(directory: pathlib.Path) -> None:
