@@ -46,7 +46,7 @@ LISTENERS = [
     Listener("sctp_darn", on_terminal(f"sctp_darn -H 127.0.0.1 -P {PORT} -l"), "listening", f":  {LINE}"),
     Listener("sctp_darn -t", on_terminal(f"sctp_darn -t -H 127.0.0.1 -P {PORT} -l"), "listening", f":  {LINE}"),
     Listener("sctp_test", on_terminal(f"sctp_test -H 127.0.0.1 -P {PORT} -l"), "Receiving packets", f"bytes: {LINE}"),
-    Listener("gensiot", ["sh", "-c", f"sleep 3 | gensiot -a -i 'stdio(self)' sctp,127.0.0.1,{PORT}"], 0.5),
+    Listener("gensiot", ["sh", "-c", f"sleep 30 | gensiot -a -i 'stdio(self)' sctp,127.0.0.1,{PORT}"], 2.0),
     Listener("erl", erlang(HEARING), "listening"),
 ]
 TALKS = (

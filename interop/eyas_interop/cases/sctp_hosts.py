@@ -124,8 +124,8 @@ ON_TWO_HOSTS = [
     CALLS,
     Pair("mtr", "mtr", SOCAT, "listening on", "mtr --sctp -r -c 1 -G 1 {server}", said=("0.0%",)),
     Pair(
-        "gensiot", "gensio", "sleep 2 | gensiot -a -i 'stdio(self)' sctp,{server},5260 2>&1", "",
-        "sleep 0.5; echo hello gensio | gensiot -i 'stdio(self)' sctp,{server},5260", heard=("hello gensio",),
+        "gensiot", "gensio", "sleep 20 | gensiot -a -i 'stdio(self)' sctp,{server},5260 2>&1", "",
+        "sleep 2; (echo hello gensio; sleep 1) | gensiot -i 'stdio(self)' sctp,{server},5260", heard=("hello gensio",),
     ),
     Pair(
         "netperfmeter", "netperfm", "stdbuf -oL netperfmeter 5250", "Passive Mode",
