@@ -63,7 +63,7 @@ thread_local! {
 
 static WARM: Once = Once::new();
 
-static REACH: Reach<19> = Reach::new([
+static REACH: Reach<20> = Reach::new([
     "a cookie of DTLS 1.2 is asked for",
     "a cookie of DTLS 1.3 is asked for",
     "a session of DTLS 1.2 is up",
@@ -75,6 +75,7 @@ static REACH: Reach<19> = Reach::new([
     "a flight is sent again",
     "a silent handshake is given up",
     "a refusal ends a handshake",
+    "a refusal ends a handshake at the server",
     "an idle session is given up",
     "a goodbye ends a session",
     "a packet comes to the server",
@@ -357,10 +358,6 @@ impl World {
         !matches!(self.server.state(remote), State::Over(_))
     }
 
-    fn is_up(&self, remote: SocketAddr) -> bool {
-        matches!(self.server.state(remote), State::Up(_))
-    }
-
     /// Whether this is the second hello of a client at this address that is still in time.
     fn is_invited(&self, from: SocketAddr, datagram: &[u8]) -> bool {
         let is_same = |hello: &Bytes| {
@@ -426,9 +423,13 @@ impl World {
             _ => Unreachable::TooBig(u16::from(b) * 8),
         };
         if a < 128 {
-            let (had, was) = (self.is_up(address(client)), self.server.state(address(client)));
-            assert_eq!(self.server.report(address(client), reason), self.has(address(client)));
-            assert!(!had || was == self.server.state(address(client)));
+            let (had, was) = (self.has(address(client)), self.server.state(address(client)));
+            assert_eq!(self.server.report(address(client), reason), had);
+            let state = self.server.state(address(client));
+            match (was, &state) {
+                (State::Handshake, State::Over(_)) => REACH.hit("a refusal ends a handshake at the server"),
+                (was, state) => assert_eq!(was, *state),
+            }
         } else if let Some(Client::Ours(ours)) = &mut self.clients[client] {
             let sessions = ours.sessions();
             let was = sessions.state(SERVER);

@@ -66,6 +66,13 @@ struct Entry {
     let_in_with: Option<Cookie>,
 }
 
+impl Entry {
+    /// Whether it is over, and nobody will ask how it ended: the peer opened it.
+    fn is_forgotten(&self) -> bool {
+        self.session.is_over() && self.let_in_with.is_some()
+    }
+}
+
 impl Sessions {
     pub(crate) fn new(acceptance: Acceptance) -> Self {
         let takes_in = matches!(acceptance, Acceptance::Anyone(_));
@@ -190,6 +197,9 @@ impl Sessions {
         if !matches!(reason, Unreachable::TooBig(_)) {
             entry.session.refuse();
         }
+        if entry.is_forgotten() {
+            self.remove(remote);
+        }
         true
     }
 
@@ -260,11 +270,11 @@ impl Sessions {
     /// Something happened to a session: its share and its timer are brought up to date.
     fn settle(&mut self, now: Instant, remote: SocketAddr) {
         let Some(entry) = self.all.get(&remote) else { return };
-        match entry.session.stage() {
-            // Nobody here asks how the session of a client ended.
-            Stage::Over(_) if entry.let_in_with.is_some() => return self.remove(remote),
-            Stage::Up if entry.let_in_with.is_some() => self.shares.finish(remote),
-            _ => {}
+        if entry.is_forgotten() {
+            return self.remove(remote);
+        }
+        if *entry.session.stage() == Stage::Up && entry.let_in_with.is_some() {
+            self.shares.finish(remote);
         }
         self.schedule(now, remote);
     }

@@ -165,6 +165,23 @@ fn only_a_refusal_ends_a_handshake() {
     assert_eq!(client.state(server), State::Over(Ending::Refused));
 }
 
+/// Nobody asks a server how it ended, so nothing of it may wait for a timer.
+#[test]
+fn a_refused_handshake_leaves_nothing_at_the_server() {
+    let identity = identity();
+    let Pair { mut client, mut server, now, .. } = Pair::new(&identity);
+    let own = Identity::nobody().expect("an identity");
+    let trust = trust(&trusting(&identity), "peer.test");
+    let hello = client.open(now, address(9899), &own, trust, None);
+    let asks = server.handle_datagram(now, address(5000), &hello.datagrams[0], || true);
+    let again = client.handle_datagram(now, address(9899), &asks.datagrams[0], || true);
+    server.handle_datagram(now, address(5000), &again.datagrams[0], || true);
+    assert_eq!(server.state(address(5000)), State::Handshake);
+    assert!(server.report(address(5000), Unreachable::Protocol));
+    assert_eq!(server.count(), 0);
+    assert!(!server.report(address(5000), Unreachable::Protocol));
+}
+
 #[test]
 fn a_certificate_that_nobody_vouches_for_is_refused() {
     let mut pair = Pair::new(&identity());
