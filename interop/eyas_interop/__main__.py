@@ -26,9 +26,10 @@ from .sctp.run import run as run_sctp
 from .times import Times
 from .world import World
 
-# Peers of SCTP whose cases run beside the others, and so do the cases of programs for a kernel's SCTP,
-# by the beginning of their names.
+# Run beside the others: some peers of SCTP and then the attacks, and the cases of programs for a kernel's
+# SCTP, by the beginning of their names.
 BESIDE_PEERS = ("usrsctp", "pion")
+BESIDE_PARTS = (*BESIDE_PEERS, "hostile")
 BESIDE_CASES = "socket_"
 # Cases that run only by name: another build of str0m, of some minutes.
 ON_REQUEST = "data_channels_of_str0m"
@@ -41,7 +42,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="eyas-interop-") as directory, contextlib.ExitStack() as ends:
         beside = []
         if not options.only:
-            for number, words in enumerate([BESIDE_PEERS, (BESIDE_CASES,)]):
+            for number, words in enumerate([BESIDE_PARTS, (BESIDE_CASES,)]):
                 beside.append(Beside(words, pathlib.Path(directory) / f"beside-{number}.log", options))
                 ends.callback(beside[-1].stop)
         try:
@@ -116,8 +117,8 @@ def wants_sctp(only: list[str]) -> bool:
 
 
 def wants_hostile(only: list[str]) -> bool:
-    """Whether attacks shall run: `--only hostile`, or the name of one."""
-    return not only or any(word in ("hostile", *names_of_attacks()) for word in only)
+    """Whether attacks shall run: `--only hostile`, or the name of one. Without `--only` they run beside."""
+    return any(word in ("hostile", *names_of_attacks()) for word in only)
 
 
 def names_of_attacks() -> list[str]:
