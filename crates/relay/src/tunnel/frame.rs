@@ -332,7 +332,11 @@ fn put_words(words: &str, into: &mut BytesMut) {
 fn words(payload: &[u8]) -> String {
     let payload = &payload[..payload.len().min(MAX_WORDS)];
     let text = String::from_utf8_lossy(payload);
-    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+    let visible = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
+    let mut words: String = visible.collect();
+    // What is no UTF-8 became longer.
+    words.truncate(words.floor_char_boundary(MAX_WORDS));
+    words
 }
 
 #[cfg(test)]
@@ -405,5 +409,12 @@ mod tests {
         let Ok(Some((0, Frame::Goodbye(said)))) = decode(&mut wire) else { panic!("words") };
         assert_eq!(said, "\u{e4}".repeat(MAX_WORDS / 2));
         assert_eq!(words(b"a\x1b[2Jb"), "a [2Jb");
+    }
+
+    #[test]
+    fn words_that_are_no_utf_8_stay_within_their_limit() {
+        let words = words(&[0xff; MAX_WORDS]);
+        assert_eq!(words.len(), words.floor_char_boundary(MAX_WORDS));
+        assert!(words.len() <= MAX_WORDS && words.len() > MAX_WORDS - 3);
     }
 }
