@@ -46,9 +46,9 @@ pub enum Measure {
 /// A text that names no measure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no measure; there are throughput, throughput.STREAM, delay, delay.STREAM, share, \
-     ceiling, bound, slowest, path.NAME, dropped.NAME, rival.NAME and gap, and of live runs \
-     mean.COLUMN, deviation.COLUMN, count.COLUMN, least.COLUMN, most.COLUMN and p50.COLUMN"
+    "{0:?} is not a measure; measures are throughput, throughput.STREAM, delay, delay.STREAM, \
+     share, ceiling, bound, slowest, path.NAME, dropped.NAME, rival.NAME and gap, and for live \
+     runs mean.COLUMN, deviation.COLUMN, count.COLUMN, least.COLUMN, most.COLUMN and p50.COLUMN"
 )]
 pub struct NotAMeasure(String);
 
@@ -125,10 +125,10 @@ impl Measure {
             Self::StreamThroughput(stream) => format!("Payload of stream {stream} [Mbit/s]"),
             Self::Delay => "Mean message delay [ms]".to_owned(),
             Self::StreamDelay(stream) => format!("Mean message delay of stream {stream} [ms]"),
-            Self::Ceiling => "Ceiling of the payload [Mbit/s]".to_owned(),
-            Self::Share => "Payload, of the ceiling".to_owned(),
-            Self::Bound => "Bound of the payload [Mbit/s]".to_owned(),
-            Self::Slowest => "Slowest stream, of an equal share".to_owned(),
+            Self::Ceiling => "Payload ceiling [Mbit/s]".to_owned(),
+            Self::Share => "Payload, share of the ceiling".to_owned(),
+            Self::Bound => "Payload bound [Mbit/s]".to_owned(),
+            Self::Slowest => "Slowest stream, relative to an equal share".to_owned(),
             Self::Path(name) => format!("Over path {name} [Mbit/s]"),
             Self::Dropped(name) => format!("Dropped on path {name} [%]"),
             Self::Rival(name) => format!("Payload of {name} [Mbit/s]"),
@@ -203,8 +203,8 @@ fn column_label(statistic: Statistic, column: &str) -> String {
         Statistic::Mean => "mean".to_owned(),
         Statistic::Deviation => "standard deviation".to_owned(),
         Statistic::Count => "trials".to_owned(),
-        Statistic::Least => "least".to_owned(),
-        Statistic::Most => "most".to_owned(),
+        Statistic::Least => "minimum".to_owned(),
+        Statistic::Most => "maximum".to_owned(),
         Statistic::Percentile(50) => "median".to_owned(),
         Statistic::Percentile(percent) => format!("{percent}th percentile"),
     };

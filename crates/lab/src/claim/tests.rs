@@ -176,7 +176,7 @@ fn shares_of_all_trials_leave_doubt() {
 fn what_cannot_be_understood() {
     let plan = plan("");
     let said = |text: &str| Expression::parse(text, &plan.grid).unwrap_err();
-    assert!(said("speed[c, 1 KiB]").contains("there are throughput,"));
+    assert!(said("speed[c, 1 KiB]").contains("measures are throughput,"));
     assert!(said("throughput[e, 1 KiB]").contains("no curve \"e\""));
     assert!(said("throughput[c]").contains("[curve, where]"));
     assert!(said("sum(1)").contains("there are least,"));

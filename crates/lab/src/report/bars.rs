@@ -1,5 +1,5 @@
-//! Bars: for each scene a group, in it one bar for each curve, with its name and its number. Where
-//! there is no room for the names beside the bars, they stand above them.
+//! Bars: a group for each scene, with one bar for each curve, its name and its number. If there is
+//! no room for the names beside the bars, they are above them.
 
 use super::chart::COLOURS;
 use super::markup::{escape, estimate, number};
@@ -9,18 +9,18 @@ use crate::results::Document;
 use crate::situation::Named;
 use crate::statistics::Summary;
 
-/// Of a bar with the space below it, of a name that stands above its bar, and of the heading of a
-/// group, in the units of the picture.
+/// The heights of a bar with the space below it, of a name above its bar, and of the heading of a
+/// group, in units of the picture.
 const ROW: f64 = 24.0;
 const NAME: f64 = 17.0;
 const HEADING: f64 = 34.0;
-/// What stands below the bars: the axis and its label.
+/// The height below the bars, for the axis and its label.
 const FOOT: f64 = 46.0;
-/// The most room for the names of curves beside the bars, as a part of the width.
+/// The maximum width of the names of curves beside the bars, as a fraction of the picture's width.
 const NAMES: f64 = 0.36;
-/// What stays free of names and numbers.
+/// The margin that stays free of names and numbers.
 const MARGIN: f64 = 8.0;
-/// A letter of a name, in the units of the picture.
+/// The width of a letter of a name, in units of the picture.
 const LETTER: f64 = 7.2;
 
 /// The bars of one scene.
@@ -35,17 +35,17 @@ struct Bar {
     label: String,
     colour: usize,
     summary: Summary,
-    /// What stands behind it.
+    /// The text behind the bar.
     text: String,
 }
 
-/// Where the bars of a picture stand.
+/// The layout of the bars of a picture.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     left: f64,
-    /// Units of the picture for one of what is measured.
+    /// Units of the picture per unit of the measure.
     scale: f64,
-    /// Names stand above their bars, for there is no room beside them.
+    /// Whether names are above their bars, because there is no room beside them.
     above: bool,
 }
 
@@ -59,7 +59,7 @@ fn length(text: &str) -> f64 {
     text.chars().count() as f64 * LETTER
 }
 
-/// The groups of a figure. Of a curve with several places, the first one is shown.
+/// Returns the groups of a figure. Of a curve with several places, the first one is shown.
 pub(super) fn groups(
     document: &Document,
     scenes: &[&Named],
@@ -80,7 +80,7 @@ pub(super) fn groups(
     scenes.iter().map(group).filter(|group| !group.bars.is_empty()).collect()
 }
 
-/// Bars as SVG of this width, as high as they need.
+/// Draws bars as SVG of this width, as high as necessary.
 pub(super) fn draw(groups: &[Group], label: &str, width: u32) -> String {
     let width = f64::from(width);
     let bars = || groups.iter().flat_map(|group| &group.bars);
@@ -122,7 +122,7 @@ pub(super) fn draw(groups: &[Group], label: &str, width: u32) -> String {
     svg
 }
 
-/// The axis, with a line for each of its ticks.
+/// Draws the axis, with a grid line for each of its ticks.
 fn lines_down(place: Place, most: f64, bottom: f64) -> String {
     let ticks = (most / step(most) * 1.000_001) as u32;
     let line = |tick: u32| {
@@ -138,7 +138,7 @@ fn lines_down(place: Place, most: f64, bottom: f64) -> String {
     (0..=ticks).map(line).collect()
 }
 
-/// Of the error bar, or twice the end of the bar.
+/// Returns the ends of the error bar, or twice the end of the bar.
 fn ends(bar: &Bar) -> (f64, f64) {
     let value = bar.summary.value;
     bar.summary.interval.map_or((value, value), |interval| (interval.low, interval.high))

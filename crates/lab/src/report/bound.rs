@@ -1,4 +1,4 @@
-//! How the bound of each place comes about, and how much of it was measured.
+//! The derivation of the bound at each place, and the measured share of it.
 
 use super::markup::{escape, number};
 use super::picture::axis_label;
@@ -6,9 +6,9 @@ use crate::measure::Measure;
 use crate::results::{Document, PointRow};
 use crate::situation::{Bound, LinkBound, Named, Phase, Setup};
 
-/// Curves of which the share of the bound is shown: those named first in the plan.
+/// How many curves are shown with their share of the bound: the first ones of the plan.
 const CURVES_SHOWN: usize = 2;
-/// A share that is as good as all.
+/// A share that counts as everything.
 const WHOLE: f64 = 0.9995;
 
 pub(super) fn section(document: &Document) -> String {
@@ -18,17 +18,19 @@ pub(super) fn section(document: &Document) -> String {
     let tables: String = document.scenes.iter().map(|scene| table(document, scene)).collect();
     format!(
         "<section>\n<h2>Where the bound comes from</h2>\n\
-         <p>A byte stays in the send buffer from its sending to its acknowledgement: its packet \
-         takes its time on the bottleneck, goes there with the delay of the path and is \
-         acknowledged over the path of the least delay; what is lost does so again, and at the receiver others of its stream wait for it. Paths carry \
-         together what their rates r<sub>p</sub> and the buffer σ allow: most Σ r<sub>p</sub> with \
-         r<sub>p</sub> at most the payload rate of the path, less what it loses, and \
-         Σ r<sub>p</sub> · holding time<sub>p</sub> at most σ. So the buffer goes to the paths of \
-         the shortest holding times first. σ counts in whole messages, less half of one, as there \
-         is an acknowledgement for every second packet. Where something changes during a run, the \
-         bound is the average over the time; what a change costs is left out, and so is the order \
-         of messages within a stream. Where the application keeps a message of each stream \
-         unsent, the small number says what that leaves of the bound.</p>\n{tables}</section>\n"
+         <p>A byte occupies the send buffer from its transmission to its acknowledgement: this \
+         holding time is the transmission time of its packet at the bottleneck, the delay of the \
+         path, and the delay of the acknowledgement over the path with the lowest delay. A lost \
+         packet takes this time again, while other packets of its stream wait at the receiver. \
+         The bound is the largest Σ r<sub>p</sub> that the rates of the paths and the buffer σ \
+         allow: r<sub>p</sub> is at most the payload rate of the path minus its losses, and \
+         Σ r<sub>p</sub> · holding time<sub>p</sub> is at most σ. The buffer is therefore assigned \
+         to the paths with the shortest holding times first. σ is counted in whole messages, minus \
+         half a message because there is an acknowledgement for every second packet. If something \
+         changes during a run, the bound is the average over time; the cost of the change itself \
+         and the order of messages within a stream are not considered. If the application keeps \
+         one unsent message per stream, the small number is the bound that remains.</p>\n{tables}\
+         </section>\n"
     )
 }
 
@@ -42,7 +44,7 @@ fn table(document: &Document, scene: &Named) -> String {
     let Some(first) = shown.first() else { return String::new() };
     let head: String = shown
         .iter()
-        .map(|curve| format!("<th>{}, of the bound</th>", escape(&curve.label)))
+        .map(|curve| format!("<th>{}, share of the bound</th>", escape(&curve.label)))
         .collect();
     let rows: String = document
         .along(&scene.id, &first.id)
@@ -52,7 +54,7 @@ fn table(document: &Document, scene: &Named) -> String {
             let shares: String =
                 shown.iter().map(|curve| share(document, point, curve, &bound)).collect();
             format!(
-                "<tr><th scope=\"row\">{x}</th><td data-label=\"spent on\">{spent}</td>\
+                "<tr><th scope=\"row\">{x}</th><td data-label=\"use of the buffer\">{spent}</td>\
                  <td data-label=\"bound\" class=\"n\">{rate} Mbit/s{less}</td>{shares}</tr>\n",
                 x = escape(format!("{} {}", number(point.x), document.axis.unit).trim()),
                 less = less(setup),
@@ -63,14 +65,14 @@ fn table(document: &Document, scene: &Named) -> String {
         .collect();
     format!(
         "<details open>\n<summary>{title}</summary>\n<table class=\"bounds cards\">\n\
-         <thead><tr><th>{axis}</th><th>what the buffer is spent on, path by path</th>\
+         <thead><tr><th>{axis}</th><th>use of the buffer by path</th>\
          <th>bound</th>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</details>\n",
         title = escape(&scene.label),
         axis = escape(&axis_label(&document.axis)),
     )
 }
 
-/// What is left of the bound where messages are kept unsent.
+/// Returns the bound that remains if messages are kept unsent.
 fn less(setup: &Setup) -> String {
     setup.bound_with_unsent().map_or_else(String::new, |rate| {
         let unsent = setup.application.streams.saturating_sub(1);
@@ -78,7 +80,7 @@ fn less(setup: &Setup) -> String {
     })
 }
 
-/// What a curve reached of the bound at the place of this point.
+/// Returns the share of the bound that a curve reached at the place of this point.
 fn share(document: &Document, point: &PointRow, curve: &Named, bound: &Bound) -> String {
     let measured = document
         .along(&point.scene, &curve.id)
@@ -106,13 +108,13 @@ fn link(link: &LinkBound) -> String {
     let kilobytes = |bytes: f64| number(bytes / 1e3);
     let name = escape(&link.path);
     if link.carried >= link.capacity * WHOLE {
-        return format!("{name} full with {} kB", kilobytes(link.wanted()));
+        return format!("{name} is full with {} kB", kilobytes(link.wanted()));
     }
     if link.carried <= 0.0 {
-        return format!("{name} gets nothing of its {} kB", kilobytes(link.wanted()));
+        return format!("{name} gets none of the {} kB it needs", kilobytes(link.wanted()));
     }
     format!(
-        "{name} gets {} of its {} kB: {} of {} Mbit/s",
+        "{name} gets {} of the {} kB it needs: {} of {} Mbit/s",
         kilobytes(link.given()),
         kilobytes(link.wanted()),
         number(link.carried / 1e6),

@@ -1,5 +1,5 @@
 //! Lines with error bars as SVG. Colours are variables of the style sheet, so that the picture
-//! follows light and dark.
+//! follows the light and dark themes.
 
 use std::ops::Range;
 
@@ -22,28 +22,28 @@ pub(super) struct Line {
     pub(super) places: Vec<Place>,
 }
 
-/// One place on a line.
+/// A point of a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) x: f64,
     pub(super) y: f64,
-    /// From where to where the error bar reaches.
+    /// The ends of the error bar.
     pub(super) bar: Option<(f64, f64)>,
 }
 
-/// How a line is broken.
+/// The dash pattern of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dash {
     Solid,
     Dashed,
     Dotted,
     Long,
-    /// Of what a publication says.
+    /// For published values.
     Fine,
 }
 
 impl Dash {
-    /// Of the curve with this rank.
+    /// Returns the pattern of the curve with this rank.
     pub(super) const fn of(rank: usize) -> Self {
         match rank % 4 {
             0 => Self::Solid,
@@ -53,7 +53,7 @@ impl Dash {
         }
     }
 
-    /// As SVG has it.
+    /// Returns the value of `stroke-dasharray`.
     pub(super) const fn css(self) -> &'static str {
         match self {
             Self::Solid => "none",
@@ -65,14 +65,14 @@ impl Dash {
     }
 }
 
-/// What stands at each place.
+/// The symbol at each point of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Marker {
     Disc,
     Ring,
     Square,
     Triangle,
-    /// Of what a publication says.
+    /// For published values.
     Cross,
     /// Nothing: the line was not measured.
     None,
@@ -115,7 +115,7 @@ impl Marker {
     }
 }
 
-/// What stands at the axes: what x and y are, and how x is divided.
+/// The labels of the axes, and the scale of x.
 #[derive(Clone, Copy)]
 pub(super) struct Labels<'a> {
     pub(super) x: &'a str,
@@ -123,17 +123,17 @@ pub(super) struct Labels<'a> {
     pub(super) y: &'a str,
 }
 
-/// How the axis of x is divided.
+/// The scale of the x axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scale {
-    /// Equal steps.
+    /// Linear.
     Linear,
-    /// Powers of ten: places are logarithms to the base ten.
+    /// Logarithmic: places are decimal logarithms.
     Decades,
 }
 
 impl Scale {
-    /// Where its ticks stand, as places on the axis.
+    /// Returns the ticks as places on the axis.
     fn ticks(self, left: f64, right: f64, most: usize) -> Vec<f64> {
         match self {
             Self::Linear => scale::ticks(left, right, most),
@@ -149,16 +149,16 @@ impl Scale {
     }
 }
 
-/// Stand for what the style sheet decides; drawn in these colours and replaced afterwards.
+/// Placeholders for colours of the style sheet, which replace them afterwards.
 const INK: RGBColor = RGBColor(1, 1, 1);
 const FAINT: RGBColor = RGBColor(2, 2, 2);
 
-/// The stand-in for colour number n.
+/// Returns the placeholder for colour number n.
 const fn stand_in(colour: usize) -> RGBColor {
     RGBColor(3, 3, colour as u8)
 }
 
-/// A range whose ticks are chosen, not computed.
+/// A range with given ticks.
 struct Ticked {
     range: RangedCoordf64,
     ticks: Vec<f64>,
@@ -183,13 +183,13 @@ impl Ranged for Ticked {
 
 type Cartesian<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Ticked, RangedCoordf64>>;
 
-/// Draws lines into a picture of this size.
+/// Draws lines in a picture of this size.
 pub(super) fn draw(lines: &[Line], labels: Labels<'_>, size: (u32, u32)) -> String {
     let mut svg = String::new();
     let mut markers = String::new();
     {
         let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
-        // Writing into a string cannot fail; an empty picture would say more than a panic.
+        // Writing to a string cannot fail; even if it did, an empty picture is better than a panic.
         let drawn = plot(&root, lines, labels, size.0 < 500, &mut markers);
         if drawn.is_err() || root.present().is_err() {
             markers.clear();
@@ -211,9 +211,9 @@ fn plot(
     let left = all().map(|place| place.x).fold(right, f64::min);
     let top = all().map(|place| place.bar.map_or(place.y, |bar| bar.1.max(place.y)));
     let top = top.fold(0.0, f64::max);
-    // A single place stands in the middle of ticks that read well.
+    // A single place is centred among round ticks.
     let margin = if right > left { (right - left) * 0.03 } else { right.abs().max(1.0) };
-    // The backend writes sizes a fifth smaller than it is told.
+    // The backend writes font sizes a fifth smaller than given.
     let (text, ticks) = if narrow { (15, 5) } else { (17, 9) };
     let (first, last) = (left - margin, right + margin);
     let (label, label_height) = label_above(labels.y, root.dim_in_pixel().0);
@@ -281,7 +281,8 @@ fn series(chart: &mut Cartesian<'_, '_>, line: &Line) -> Result<(), Box<dyn std:
     Ok(())
 }
 
-/// Puts the style sheet's colours in, and lets the picture take the width that there is.
+/// Replaces the placeholders with the colours of the style sheet, and lets the picture take the
+/// available width.
 fn finish(svg: &str, (width, height): (u32, u32)) -> String {
     let mut svg = svg.replace("#010101", "var(--ink)").replace("#020202", "var(--faint)").replacen(
         &format!("width=\"{width}\" height=\"{height}\" "),

@@ -23,7 +23,7 @@ pub(super) fn section(document: &Document) -> String {
     )
 }
 
-/// What is meant by the intervals, and by a verdict that is none.
+/// Explains the intervals and the verdict ‘undecided’.
 fn intervals(document: &Document) -> String {
     let checks = document.claims.iter().flat_map(|claim| &claim.checks);
     let mut methods: Vec<_> =
@@ -34,8 +34,8 @@ fn intervals(document: &Document) -> String {
         return String::new();
     }
     format!(
-        "<p class=\"method\">Intervals are 95 % confidence intervals ({}). A claim is undecided where \
-         an interval spans a bound: more runs or trials would decide it.</p>\n",
+        "<p class=\"method\">Intervals are 95 % confidence intervals ({}). A claim is undecided if \
+         an interval spans a bound; more runs or trials would decide it.</p>\n",
         escape(&methods.join("; ")),
     )
 }
@@ -58,7 +58,7 @@ fn claim(verdict: &Verdict) -> String {
          <p>{text}</p><span class=\"verdict\">{word}</span></div>\n\
          <p class=\"published\">published: {published}</p>\n\
          <table class=\"checks cards\">\n<thead><tr><th>measured</th><th>value</th>\
-         <th>accepted</th><th></th></tr></thead>\n<tbody>\n{rows}</tbody></table>\n{note}</li>\n",
+         <th>accepted range</th><th></th></tr></thead>\n<tbody>\n{rows}</tbody></table>\n{note}</li>\n",
         id = escape(&verdict.id),
         text = escape(&verdict.text),
         published = escape(&verdict.published),
@@ -84,7 +84,7 @@ fn check(check: &CheckVerdict) -> String {
     format!(
         "<tr><th scope=\"row\" title=\"{expression}\">{about}</th>\
          <td data-label=\"value\" class=\"n\">{value}</td>\
-         <td data-label=\"accepted\" class=\"n\">{bounds}</td><td class=\"mark\">{mark}</td></tr>\n",
+         <td data-label=\"accepted range\" class=\"n\">{bounds}</td><td class=\"mark\">{mark}</td></tr>\n",
         expression = escape(&check.value),
         about = escape(about),
         value = escape(&value),

@@ -1,17 +1,17 @@
-//! The frame of bars and boxes that stand beside one another: a value axis with lines across, the
-//! names of places below, and what both axes show.
+//! The frame of pictures with bars or boxes: a value axis with grid lines, the names of the places
+//! below, and the labels of both axes.
 //!
-//! What the value axis shows stands above it: beside it, upright, a long name would be cut.
+//! The label of the value axis is above it: rotated beside it, a long label would be cut off.
 
 use super::markup::{escape, number};
 
-/// A letter of a label, and a line of it, in the units of the picture.
+/// The width of a letter of a label and the height of a line, in units of the picture.
 const LETTER: f64 = 7.2;
 const LINE: f64 = 17.0;
-/// Where a label above an axis begins.
+/// The left edge of a label above an axis.
 const LABEL_LEFT: f64 = 4.0;
 
-/// What an axis shows, above it in a picture of this width, and how high that is.
+/// Returns the label above an axis in a picture of this width, as SVG, and its height.
 pub(super) fn label_above(label: &str, width: u32) -> (String, f64) {
     let room = ((f64::from(width) - 2.0 * LABEL_LEFT) / LETTER) as usize;
     let mut lines = vec![String::new()];
@@ -36,25 +36,25 @@ pub(super) fn label_above(label: &str, width: u32) -> (String, f64) {
     (svg.collect(), LINE * lines.len() as f64)
 }
 
-/// A picture that is being drawn.
+/// A picture under construction.
 #[derive(Debug)]
 pub(super) struct Frame {
     svg: String,
     width: u32,
     height: u32,
-    /// Where the value axis ends.
+    /// The top of the value axis.
     top: f64,
 }
 
 impl Frame {
-    /// Where the value axis stands.
+    /// The position of the value axis.
     pub(super) const LEFT: f64 = 52.0;
     const TOP: f64 = 10.0;
-    /// What stands below the other axis, and what stays free to the right.
+    /// The height below the horizontal axis, and the margin on the right.
     const FOOT: f64 = 48.0;
     const MARGIN: f64 = 10.0;
 
-    /// Begins a picture of this size, whose values are these.
+    /// Starts a picture of this size with this label of the value axis.
     pub(super) fn new((width, height): (u32, u32), y_label: &str) -> Self {
         let (label, label_height) = label_above(y_label, width);
         let svg = format!(
@@ -64,22 +64,22 @@ impl Frame {
         Self { svg, width, height, top: Self::TOP + label_height }
     }
 
-    /// Where the other axis stands.
+    /// Returns the position of the horizontal axis.
     pub(super) fn bottom(&self) -> f64 {
         f64::from(self.height) - Self::FOOT
     }
 
-    /// How far values reach above it.
+    /// Returns the height of the value axis.
     pub(super) fn rise(&self) -> f64 {
         self.bottom() - self.top
     }
 
-    /// How wide the axis is on which places stand.
+    /// Returns the width of the horizontal axis.
     pub(super) fn room(&self) -> f64 {
         f64::from(self.width) - Self::LEFT - Self::MARGIN
     }
 
-    /// A line across, with its value.
+    /// Draws a grid line with its value.
     pub(super) fn line(&mut self, value: f64, y: f64) {
         self.push(&format!(
             "<path d=\"M{left} {y:.1}H{:.1}\" stroke=\"var(--faint)\"/><text x=\"{:.1}\" y=\"{:.1}\" \
@@ -92,7 +92,7 @@ impl Frame {
         ));
     }
 
-    /// The name of a place, below its middle.
+    /// Draws the name of a place, centred below it.
     pub(super) fn place(&mut self, label: &str, middle: f64) {
         self.push(&format!(
             "<text x=\"{middle:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n",
@@ -101,12 +101,12 @@ impl Frame {
         ));
     }
 
-    /// What stands in it.
+    /// Adds SVG.
     pub(super) fn push(&mut self, svg: &str) {
         self.svg.push_str(svg);
     }
 
-    /// The axes, and the end.
+    /// Draws the axes and finishes the picture.
     pub(super) fn end(mut self, x_label: &str) -> String {
         let (left, top, bottom, room) = (Self::LEFT, self.top, self.bottom(), self.room());
         self.push(&format!(

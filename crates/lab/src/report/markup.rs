@@ -1,8 +1,8 @@
-//! Text that is safe in HTML, and numbers for people.
+//! Escaping for HTML, and formatting of numbers.
 
 use crate::statistics::{Interval, Method};
 
-/// Text for the inside of an element or a quoted attribute.
+/// Escapes text for use in an element or a quoted attribute.
 pub(super) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -18,12 +18,12 @@ pub(super) fn escape(text: &str) -> String {
     safe
 }
 
-/// A fact and its name; the value is HTML.
+/// Returns a row of a definition list; the value is HTML.
 pub(super) fn row(name: &str, value: &str) -> String {
     format!("<div><dt>{}</dt><dd>{value}</dd></div>", escape(name))
 }
 
-/// A number with as many digits as a reader wants: four or so.
+/// Formats a number with about four digits.
 #[must_use]
 pub fn number(value: f64) -> String {
     let size = value.abs();
@@ -41,7 +41,7 @@ pub fn number(value: f64) -> String {
     }
 }
 
-/// A number for a table with many: whole, but for small ones.
+/// Formats a number for a large table: as an integer, unless it is small.
 #[must_use]
 pub fn short(value: f64) -> String {
     if value.is_infinite() {
@@ -49,12 +49,12 @@ pub fn short(value: f64) -> String {
     }
     let decimals = usize::from(value.abs() < 10.0 && value.fract() != 0.0);
     let text = format!("{value:.decimals$}");
-    // No number is less than nothing by rounding.
+    // Rounding must not yield a negative zero.
     if text.trim_start_matches(['-', '0', '.']).is_empty() { "0".to_owned() } else { text }
 }
 
-/// A number with its unit and its interval, rounded to two digits of what is uncertain:
-/// `19.27 Mbit/s ± 0.05`, or from where to where if the interval is not the same on both sides.
+/// Formats a number with its unit and its interval, rounded to two digits of the uncertainty:
+/// `19.27 Mbit/s ± 0.05`, or with both ends of the interval if it is asymmetric.
 #[must_use]
 pub fn estimate(value: f64, interval: Option<Interval>, unit: &str) -> String {
     let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
@@ -65,7 +65,7 @@ pub fn estimate(value: f64, interval: Option<Interval>, unit: &str) -> String {
     }
     let round = |value: f64| {
         let text = format!("{value:.0$}", decimals(half));
-        // No number is less than nothing by rounding.
+        // Rounding must not yield a negative zero.
         if text.trim_start_matches(['-', '0', '.']).is_empty() {
             text.replace('-', "")
         } else {
@@ -73,7 +73,7 @@ pub fn estimate(value: f64, interval: Option<Interval>, unit: &str) -> String {
         }
     };
     if round(half).chars().all(|c| matches!(c, '0' | '.')) {
-        // Less than the digits that are shown: an interval of nothing would say too much.
+        // Smaller than the digits shown: an interval of zero would claim too much.
         return number(value) + &unit;
     }
     match interval.method {
@@ -84,10 +84,10 @@ pub fn estimate(value: f64, interval: Option<Interval>, unit: &str) -> String {
     }
 }
 
-/// An interval narrower than this part of its number is rounding.
+/// An interval narrower than this fraction of its number is due to rounding.
 const NEGLIGIBLE: f64 = 1e-9;
 
-/// Digits after the point that show two digits of this.
+/// Returns the number of decimals that show two digits of this uncertainty.
 fn decimals(uncertainty: f64) -> usize {
     let leading = uncertainty.log10().floor() as i32;
     usize::try_from((1 - leading).clamp(0, 6)).unwrap_or(0)

@@ -1,11 +1,11 @@
-//! The table of all curves, a colour for each cell, and the packets behind it one click away.
+//! The table of all curves, with a colour for each cell and a link to the packets behind it.
 
 use super::markup::{escape, estimate, short};
 use crate::plan::MatrixColumn;
 use crate::results::{Document, Grade, MatrixLine, MatrixNumber, PointRow};
 use crate::run::{PacketCourse, PacketLine};
 
-/// The table; nothing if the plan has none.
+/// Returns the table; empty if the plan has none.
 pub(super) fn section(document: &Document) -> String {
     let Some(matrix) = &document.matrix else { return String::new() };
     let has = |place: &usize| matrix.rows.iter().any(|row| row.cells[*place].run);
@@ -20,12 +20,12 @@ pub(super) fn section(document: &Document) -> String {
         })
         .collect();
     format!(
-        "<section id=\"matrix\">\n<h2>All in one table</h2>\n<div class=\"scroll matrix\"><table>\n\
+        "<section id=\"matrix\">\n<h2>Overview</h2>\n<div class=\"scroll matrix\"><table>\n\
          <thead><tr><th></th>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n\
-         <p class=\"method\">Each number leads to the packets that it comes from. Medians; – where there \
-         was nothing to be measured, such as no response before the fetch was given up; empty where \
-         nothing was run. In small letters, what is published.</p>\n\
-         <details>\n<summary>What the columns say</summary>\n<dl>{legend}</dl>\n</details>\n</section>\n"
+         <p class=\"method\">Numbers are medians; each links to the packets that it was derived from. \
+         A – means that nothing could be measured, for example because there was no response within \
+         the time limit; an empty cell was not run. Published values are in small print.</p>\n\
+         <details>\n<summary>Meaning of the columns</summary>\n<dl>{legend}</dl>\n</details>\n</section>\n"
     )
 }
 
@@ -64,7 +64,7 @@ fn cell(cell: &MatrixNumber, column: &MatrixColumn) -> String {
     };
     let text = cell.value.map_or_else(|| "–".to_owned(), short);
     let exact = cell.value.map_or_else(
-        || "nothing to be measured".to_owned(),
+        || "nothing could be measured".to_owned(),
         |value| estimate(value, cell.interval, &column.unit),
     );
     format!(
@@ -79,7 +79,7 @@ fn anchor(point: &str) -> String {
     format!("packets-{}", escape(point))
 }
 
-/// The packets of every point that was run; each is shown when it is asked for.
+/// Returns the packets of every point that was run; each section is shown on request.
 pub(super) fn packets(document: &Document) -> String {
     document
         .points
@@ -103,8 +103,8 @@ fn of(document: &Document, point: &PointRow) -> String {
     let courses: String = point.packets.iter().map(course).collect();
     format!(
         "<section class=\"course\" id=\"{}\">\n<h2>{}: {}</h2>\n<p class=\"method\">The packets of the \
-         first trial, at the client's end of the link; ms from the first query for the name. What says \
-         nothing new, and queries for other names, are left out. <a href=\"#matrix\">Back to the table</a></p>\n{courses}</section>\n",
+         first trial, at the client's end of the link; times in ms since the first query for the \
+         name. Repetitions and queries for other names are omitted. <a href=\"#matrix\">Back to the table</a></p>\n{courses}</section>\n",
         anchor(&point.id),
         escape(&client),
         escape(&format!("{scene}{place}")),

@@ -1,11 +1,11 @@
-//! Bars with whiskers: the median of a point's trials, from the 10th to the 90th percentile.
+//! Bars with whiskers: the median of a point's trials, and the 10th and 90th percentiles.
 
 use super::chart;
 use super::frame::Frame;
 use super::scale::step;
 use super::trials::{Boxed, MEDIAN, WHISKERS};
 
-/// Bars as SVG, those of one place beside one another.
+/// Draws bars as SVG, grouped by place.
 pub(super) fn draw(bars: &[Boxed], x_label: &str, y_label: &str, size: (u32, u32)) -> String {
     let highest = bars.iter().map(|bar| bar.percentiles[WHISKERS[1]]).fold(0.0, f64::max);
     let step = step(highest.max(f64::MIN_POSITIVE));
@@ -18,7 +18,7 @@ pub(super) fn draw(bars: &[Boxed], x_label: &str, y_label: &str, size: (u32, u32
         frame.line(value, at(value));
     }
     let places = places(bars);
-    // Half a bar's width of room on either side of each place.
+    // Half a bar's width is left free on either side of each place.
     let slots = bars.len() + places.len();
     let slot = frame.room() / slots.max(1) as f64;
     let mut begin = Frame::LEFT;
@@ -33,7 +33,7 @@ pub(super) fn draw(bars: &[Boxed], x_label: &str, y_label: &str, size: (u32, u32
     frame.end(x_label)
 }
 
-/// The bars of each place.
+/// Returns the bars of each place.
 fn places(bars: &[Boxed]) -> Vec<&[Boxed]> {
     bars.chunk_by(|one, other| one.label == other.label).collect()
 }

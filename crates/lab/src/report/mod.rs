@@ -1,22 +1,22 @@
-//! One HTML page with everything in it: claims, pictures, numbers, choices, sources.
+//! The report: one self-contained HTML page with claims, figures, numbers, choices and sources.
 //!
-//! | file | job |
+//! | file | purpose |
 //! | --- | --- |
 //! | `mod` | the page |
 //! | `claims` | the table of claims |
-//! | `bound` | how the bound of each place comes about |
+//! | `bound` | the derivation of the bound at each place |
 //! | `picture` | a figure of the plan: its lines and their legend |
 //! | `chart` | lines as SVG |
 //! | `bars` | groups of bars as SVG |
-//! | `frame` | the axes of what stands beside one another |
+//! | `frame` | the axes of bars and boxes |
 //! | `medians` | medians of live runs as bars with whiskers |
 //! | `trials` | single trials of live runs: boxes, distributions |
-//! | `published` | the publication's tables beside what was measured |
+//! | `published` | the publication's tables next to the measurements |
 //! | `matrix` | the table of all curves, and the packets behind its cells |
 //! | `numbers` | figures as tables |
 //! | `scale` | the unit of the axis |
-//! | `markup` | text that is safe in HTML; numbers for people |
-//! | `style.css` | how it looks: on paper, on a phone, light and dark |
+//! | `markup` | escaping for HTML; formatting of numbers |
+//! | `style.css` | the style sheet: for paper and phones, light and dark |
 
 mod bars;
 mod bound;
@@ -43,20 +43,20 @@ use markup::{escape, row};
 
 pub use markup::{estimate, number, short};
 
-/// How it looks.
+/// The style sheet.
 const STYLE: &str = include_str!("style.css");
-/// In the output directory.
+/// The name of the page in the output directory.
 const FILE: &str = "report.html";
 
-/// Writes the page into an output directory.
+/// Writes the page to an output directory.
 ///
 /// # Errors
-/// If it cannot be written.
+/// If the file cannot be written.
 pub fn write(document: &Document, out: &Path) -> Result<(), ResultsError> {
     crate::results::write_whole(&out.join(FILE), page(document))
 }
 
-/// The page.
+/// Returns the page as HTML.
 #[must_use]
 pub fn page(document: &Document) -> String {
     let document = &*scale::readable(document);
@@ -77,7 +77,8 @@ pub fn page(document: &Document) -> String {
     html(&document.plan, &sections)
 }
 
-/// Each figure of the plan: its title, and a page with nothing else on it, to be shown in a notebook.
+/// Returns each figure of the plan: its title, and a page that contains only the figure, for
+/// display in a notebook.
 #[must_use]
 pub fn figures(document: &Document) -> Vec<(String, String)> {
     let document = &*scale::readable(document);
@@ -88,7 +89,7 @@ pub fn figures(document: &Document) -> Vec<(String, String)> {
     drawn.collect()
 }
 
-/// A page with this title and this body.
+/// Returns a page with this title and body.
 fn html(title: &str, body: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -109,7 +110,7 @@ fn head(document: &Document) -> String {
     };
     let mut facts = vec![
         row("plan", &escape(&document.plan)),
-        row("runs of each point", &run.runs.to_string()),
+        row("runs per point", &run.runs.to_string()),
         row("seeds", &seeds),
         row("eyas", &escape(&format!("{} ({})", run.version, run.commit))),
     ];
@@ -121,8 +122,8 @@ fn head(document: &Document) -> String {
             let open =
                 document.claims_without_verdict().map_or_else(String::new, |open| open + " ");
             format!(
-                "<p class=\"warning\">The quick version: few, short runs, for the shape alone. {}\
-                 Claims are meant for the full one.</p>\n",
+                "<p class=\"warning\">This is the quick version: few, short runs, which show only the shape \
+                 of the curves. {}The claims are meant for the full version.</p>\n",
                 escape(&open),
             )
         }
@@ -167,9 +168,9 @@ fn choices(document: &Document) -> String {
         })
         .collect();
     format!(
-        "<section>\n<h2>The published profile</h2>\n<p>The paper leaves choices open. These are \
-         the ones that its profile makes; those with † rest on their fit to the published \
-         numbers alone.</p>\n<table class=\"cards\">\n<thead><tr><th>option</th><th>choice</th>\
+        "<section>\n<h2>The published profile</h2>\n<p>The paper leaves some choices open. \
+         These are the choices of the profile; those with † are based only on their fit to the \
+         published numbers.</p>\n<table class=\"cards\">\n<thead><tr><th>option</th><th>choice</th>\
          <th>source</th></tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</section>\n"
     )
 }

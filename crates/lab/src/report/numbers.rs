@@ -1,4 +1,4 @@
-//! Figures as tables: for readers, and for those who do not see pictures.
+//! The figures as tables: for exact numbers, and for readers who cannot see the pictures.
 
 use super::markup::{escape, estimate, number};
 use super::picture::axis_label;
@@ -17,8 +17,8 @@ pub(super) fn section(document: &Document) -> String {
         return tables;
     }
     format!(
-        "<section>\n<h2>Numbers</h2>\n{tables}<p class=\"method\">With 95 % confidence intervals: {}; \
-         none with a single run or trial.</p>\n</section>\n",
+        "<section>\n<h2>Numbers</h2>\n{tables}<p class=\"method\">With 95 % confidence intervals ({}); \
+         there is none for a single run or trial.</p>\n</section>\n",
         escape(&document.methods().join("; ")),
     )
 }

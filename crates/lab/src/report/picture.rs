@@ -9,7 +9,7 @@ use crate::plan::{Drawing, Figure};
 use crate::results::Document;
 use crate::situation::{Axis, Named};
 
-/// Of a picture for a page, and of one for a phone: width and height.
+/// Width and height of a picture for a page, and of one for a phone.
 const WIDE: (u32, u32) = (760, 400);
 const NARROW: (u32, u32) = (360, 320);
 
@@ -27,7 +27,8 @@ pub(super) fn section(document: &Document, figure: &Figure) -> String {
     }
 }
 
-/// One picture for all places of the axis, or one for each where it shows distributions.
+/// Returns one picture for all places of the axis, or one for each place if it shows
+/// distributions.
 fn places_of(document: &Document, figure: &Figure, scenes: &[&Named], title: &str) -> String {
     if figure.drawing != Drawing::Distribution {
         return one(document, figure, scenes, title, None);
@@ -60,7 +61,7 @@ fn one(
         Drawing::Lines => {
             let lines = lines(document, figure, scenes);
             if lines.is_empty() {
-                // An axis without places has no end.
+                // An axis without places has no range.
                 return String::new();
             }
             let labels = Labels { x: &x_label, scale: Scale::Linear, y: &y_label };
@@ -111,7 +112,7 @@ fn one(
     in_frame(figure, title, &wide, &narrow, &legend)
 }
 
-/// Both pictures, of which a page shows the one that fits.
+/// Returns both pictures; the page shows the one that fits.
 fn in_frame(figure: &Figure, title: &str, wide: &str, narrow: &str, legend: &str) -> String {
     let classed = |class: &str, picture: &str| {
         picture.replacen("<svg ", &format!("<svg class=\"{class}\" role=\"img\" "), 1)
@@ -125,7 +126,7 @@ fn in_frame(figure: &Figure, title: &str, wide: &str, narrow: &str, legend: &str
     )
 }
 
-/// What stands at the axis.
+/// Returns the label of the axis with its unit.
 pub(super) fn axis_label(axis: &Axis) -> String {
     match axis.unit.is_empty() {
         true => axis.label.clone(),
@@ -133,8 +134,8 @@ pub(super) fn axis_label(axis: &Axis) -> String {
     }
 }
 
-/// With several scenes the colour tells the scene and the dashes tell the curve; with one, both
-/// tell the curve.
+/// Returns the lines of a figure. With several scenes the colour identifies the scene and the dash
+/// pattern the curve; with one scene, both identify the curve.
 fn lines(document: &Document, figure: &Figure, scenes: &[&Named]) -> Vec<Line> {
     let curves = chosen(&document.curves, &figure.curves);
     let mut lines = Vec::new();
@@ -154,7 +155,7 @@ fn lines(document: &Document, figure: &Figure, scenes: &[&Named]) -> Vec<Line> {
             let published = published(document, (&scene.id, &curve.id), &figure.measure);
             if !published.is_empty() {
                 lines.push(Line {
-                    label: format!("{label}: the paper's numbers"),
+                    label: format!("{label}: published"),
                     colour,
                     dash: Dash::Fine,
                     marker: Marker::Cross,
@@ -176,7 +177,7 @@ fn lines(document: &Document, figure: &Figure, scenes: &[&Named]) -> Vec<Line> {
     lines
 }
 
-/// The most that paths and buffer of a scene allow: of its curves, the one that it allows most.
+/// Returns the bound of a scene: the highest one of its curves.
 fn bound(document: &Document, scene: &Named, named: bool) -> Line {
     let mut places: Vec<Place> = Vec::new();
     for point in document.points.iter().filter(|point| point.scene == scene.id) {
@@ -195,7 +196,7 @@ fn places(document: &Document, scene: &str, curve: &str, measure: &Measure) -> V
     let points = document.along(scene, curve);
     points
         .filter_map(|point| {
-            // What no run measured has no place.
+            // A value that no run measured has no place.
             let summary =
                 point.measures.get(measure).filter(|summary| summary.value.is_finite())?;
             let bar = summary.interval.map(|interval| (interval.low, interval.high));
@@ -204,7 +205,7 @@ fn places(document: &Document, scene: &str, curve: &str, measure: &Measure) -> V
         .collect()
 }
 
-/// What the publication's tables have of a curve.
+/// Returns the values of a curve in the publication's tables.
 fn published(document: &Document, (scene, curve): (&str, &str), measure: &Measure) -> Vec<Place> {
     let of_curve = document.tables.iter().filter(|one| one.scene == scene && one.curve == curve);
     of_curve
@@ -217,7 +218,7 @@ fn published(document: &Document, (scene, curve): (&str, &str), measure: &Measur
         .collect()
 }
 
-/// A line of the legend.
+/// Returns an entry of the legend.
 fn key(line: &Line) -> String {
     format!(
         "<li><svg viewBox=\"0 0 44 14\" width=\"44\" height=\"14\" aria-hidden=\"true\">\

@@ -1,4 +1,4 @@
-//! The publication's tables, with what was measured beside their numbers.
+//! The publication's tables, with the measurements next to their numbers.
 
 use super::markup::{escape, estimate, number};
 use super::picture::axis_label;
@@ -11,8 +11,8 @@ pub(super) fn section(document: &Document) -> String {
     match tables.is_empty() {
         true => tables,
         false => format!(
-            "<section>\n<h2>The published tables</h2>\n<p>In each cell: as published, and as \
-             measured here.</p>\n{tables}</section>\n"
+            "<section>\n<h2>The published tables</h2>\n<p>Each cell shows the published value \
+             and, in bold, the value measured here.</p>\n{tables}</section>\n"
         ),
     }
 }
@@ -53,7 +53,7 @@ fn table(document: &Document, table: &PublishedTable) -> String {
     )
 }
 
-/// Short, so that all columns fit; the whole of it when it is pointed at.
+/// Returns a short column heading, so that all columns fit; the full label is its tooltip.
 fn heading(measure: &Measure) -> String {
     let (label, short) = (escape(&measure.label()), escape(&short(measure)));
     format!("<th scope=\"col\" title=\"{label}\">{short}</th>")

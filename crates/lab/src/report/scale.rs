@@ -1,14 +1,15 @@
-//! Axes that read well: their unit, which is that of the plan's expressions or a larger one, and
-//! where their ticks stand.
+//! Readable axes: their unit, which is that of the plan's expressions or a larger one, and their
+//! ticks.
 
 use std::borrow::Cow;
 
 use crate::results::Document;
 
-/// How many of the unit of times make the larger one.
+/// Milliseconds per second.
 const MILLISECONDS: f64 = 1e3;
 
-/// The same results with seconds along the axis, if that has times, all of them whole seconds.
+/// Returns the same results with an axis in seconds, if it is an axis of times and all of them are
+/// whole seconds.
 pub(super) fn readable(document: &Document) -> Cow<'_, Document> {
     let mut places = document.points.iter().map(|point| point.x);
     let is_whole = places.all(|x| x >= MILLISECONDS && x % MILLISECONDS == 0.0);
@@ -23,8 +24,8 @@ pub(super) fn readable(document: &Document) -> Cow<'_, Document> {
     Cow::Owned(document)
 }
 
-/// Ticks of a logarithmic axis between two powers of ten: the decades, with 2 and 5 times each
-/// where there are fewer than three of them.
+/// Returns the ticks of a logarithmic axis between two powers of ten: the decades, and 2 and 5
+/// times each of them if there are fewer than three.
 pub(super) fn decades(lowest: f64, highest: f64) -> Vec<f64> {
     let (first, last) = (lowest.floor() as i32, highest.ceil() as i32);
     let inside = |value: &f64| (lowest - SLACK..=highest + SLACK).contains(&value.log10());
@@ -39,21 +40,22 @@ pub(super) fn decades(lowest: f64, highest: f64) -> Vec<f64> {
     if whole.len() < 3 { times(&[1.0, 2.0, 5.0]) } else { whole }
 }
 
-/// Ticks between two values at multiples of 1, 2 or 5 times a power of ten, not more than so many.
+/// Returns at most `most` ticks between two values, at multiples of 1, 2 or 5 times a power of ten.
 pub(super) fn ticks(low: f64, high: f64, most: usize) -> Vec<f64> {
     let spacing = step((high - low) * 5.0 / most.max(1) as f64);
     let (first, last) = ((low / spacing).ceil() as i64, (high / spacing).floor() as i64);
     (first..=last).map(|number| number as f64 * spacing).collect()
 }
 
-/// Between two lines of an axis from 0 to this: 1, 2 or 5 times a power of ten, five lines or so.
+/// Returns the distance between grid lines of an axis from 0 to `most`: 1, 2 or 5 times a power of
+/// ten, for about five lines.
 pub(super) fn step(most: f64) -> f64 {
     let power = 10_f64.powf((most / 5.0).log10().floor());
     let wanted = most / 5.0 / power;
     power * [1.0, 2.0, 5.0].into_iter().find(|step| wanted <= *step).unwrap_or(10.0)
 }
 
-/// A value at the end of an axis is on it, whatever its logarithm is rounded to.
+/// Keeps a value at the end of an axis on it, however its logarithm is rounded.
 const SLACK: f64 = 1e-9;
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ fn colours_are_those_of_the_style_sheet() {
 #[test]
 fn long_times_along_the_axis_are_seconds() {
     let page = page(&document("cmt-backup"));
-    assert!(page.contains("When the backup line joins [s]"));
+    assert!(page.contains("When the backup path joins [s]"));
     assert!(page.contains(">55 s</th>") && !page.contains("55,000"), "55 s");
 }
 
@@ -93,7 +93,7 @@ fn published_curves_stand_beside_ours() {
         Document::new(&plan, &Results { points, ..Results::default() }, "commit", vec![1]);
     let page = page(&document);
     let curve = document.curves.iter().find(|curve| curve.id == "published-race").unwrap();
-    let legend = format!("{}: the paper's numbers", curve.label);
+    let legend = format!("{}: published", curve.label);
     assert!(page.contains(&format!("{}</li>", super::escape(&legend))));
     assert!(page.contains(">3.2 ms <b>4.0 ms (3.0 to 5.0)</b></td>"), "units in the cells");
     assert!(page.contains(">99.7 % <b>100 % (34 to 100)</b></td>"), "a share of two trials");

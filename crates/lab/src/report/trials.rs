@@ -1,4 +1,4 @@
-//! Pictures of single trials: boxes, and how many were done by when.
+//! Pictures of single trials: box plots and distributions.
 
 use super::chart::{self, Dash, Line, Marker, Place};
 use super::frame::Frame;
@@ -7,24 +7,24 @@ use crate::measure::Measure;
 use crate::results::{Document, PointRow};
 use crate::situation::Named;
 
-/// Percentiles that a box shows: whiskers, box, median.
+/// The percentiles that a box shows: whiskers, box, median.
 const BOX: [usize; 5] = [10, 25, 50, 75, 90];
-/// Which of them is the median, and which are the whiskers.
+/// The indices of the median and of the whiskers.
 pub(super) const MEDIAN: usize = 2;
 pub(super) const WHISKERS: [usize; 2] = [0, 4];
 
-/// One point's box.
+/// The box of one point.
 #[derive(Clone, Debug)]
 pub(super) struct Boxed {
-    /// What stands below it.
+    /// The label below it.
     pub(super) label: String,
     pub(super) colour: usize,
-    /// 10th, 25th, 50th, 75th and 90th percentile.
+    /// The 10th, 25th, 50th, 75th and 90th percentiles.
     pub(super) percentiles: [f64; 5],
     pub(super) most: f64,
 }
 
-/// The boxes of the figure, place by place.
+/// Returns the boxes of the figure, in the order of places.
 pub(super) fn boxes(
     document: &Document,
     scenes: &[&Named],
@@ -53,7 +53,7 @@ pub(super) fn boxes(
     boxes
 }
 
-/// For each point at this place a line through its percentiles.
+/// Returns, for each point at this place, a line through its percentiles.
 pub(super) fn distributions(
     document: &Document,
     scenes: &[&Named],
@@ -86,7 +86,7 @@ pub(super) fn distributions(
     lines
 }
 
-/// The least that a logarithmic axis shows.
+/// The minimum of a logarithmic axis.
 const LEAST: f64 = 0.1;
 
 fn percentiles<'a>(point: &'a PointRow, measure: &Measure) -> Option<&'a Vec<f64>> {
@@ -94,7 +94,7 @@ fn percentiles<'a>(point: &'a PointRow, measure: &Measure) -> Option<&'a Vec<f64
     point.percentiles.get(column).filter(|all| all.len() == 101)
 }
 
-/// Boxes as SVG, each of them at a place of its own.
+/// Draws boxes side by side as SVG.
 pub(super) fn draw_boxes(
     boxes: &[Boxed],
     x_label: &str,
@@ -112,16 +112,16 @@ pub(super) fn draw_boxes(
     for value in scale::decades(lowest, highest) {
         frame.line(value, at(value));
     }
-    let mut told = String::new();
+    let mut labelled = String::new();
     for (rank, one) in boxes.iter().enumerate() {
         let middle = Frame::LEFT + step * (rank as f64 + 0.5);
         let half = (step * 0.32).min(16.0);
         frame.push(&one_box(one, middle, half, &at));
         // One label for the boxes of one place.
-        if one.label != told {
+        if one.label != labelled {
             let same = boxes[rank..].iter().take_while(|other| other.label == one.label).count();
             frame.place(&one.label, Frame::LEFT + step * (rank as f64 + same as f64 / 2.0));
-            told.clone_from(&one.label);
+            labelled.clone_from(&one.label);
         }
     }
     frame.end(x_label)

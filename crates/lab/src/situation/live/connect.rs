@@ -46,16 +46,16 @@ const MAX_TRIALS: u32 = 500;
 
 impl Experiment for ConnectSetup {
     const COLUMNS: &'static [Column] = &[
-        ("time", "until the connection can carry a request [ms]"),
+        ("time", "time until the connection can carry a request [ms]"),
         ("adopted", "first request over HTTP/3 [%]"),
         ("failed", "no connection [%]"),
         ("second", "second request over HTTP/3 [%]"),
         ("second-10s", "second request over HTTP/3, 10 s later [%]"),
         ("second-at-once", "second request over HTTP/3, at once [%]"),
-        ("arrival", "until HTTP/3 can be used [ms]"),
+        ("arrival", "time until HTTP/3 can be used [ms]"),
         ("attempts", "connection attempts of a trial"),
-        ("packets", "packets of a trial, both ways"),
-        ("bytes", "bytes of a trial, both ways"),
+        ("packets", "packets of a trial, both directions"),
+        ("bytes", "bytes of a trial, both directions"),
     ];
     const SHARES: &'static [&'static str] =
         &["adopted", "failed", "second", "second-10s", "second-at-once"];

@@ -192,14 +192,14 @@ impl Experiment for MultipathSetup {
     const COLUMNS: &'static [Column] = &[
         ("goodput", "payload at the receiving application [Mbit/s]"),
         ("ceiling", "ceiling of the payload [Mbit/s]"),
-        ("share", "payload, of its ceiling [%]"),
+        ("share", "payload, share of its ceiling [%]"),
         ("before", "payload before the change [Mbit/s]"),
         ("after", "payload in the last quarter [Mbit/s]"),
-        ("gap", "longest time without anything new [ms]"),
+        ("gap", "longest time without new data [ms]"),
         ("on-A", "over path A [Mbit/s of IP packets]"),
         ("on-B", "over path B [Mbit/s of IP packets]"),
         ("on-C", "over path C [Mbit/s of IP packets]"),
-        ("dropped", "packets that the paths dropped [%]"),
+        ("dropped", "packets dropped on the paths [%]"),
     ];
     // What several paths carry is neither, and takes less than half a core.
     const RUNS_ALONE: bool = false;

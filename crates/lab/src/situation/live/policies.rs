@@ -42,7 +42,7 @@ const MAX_TRIALS: u32 = 500;
 impl Experiment for PoliciesSetup {
     // Beside those of `connect`.
     const COLUMNS: &'static [Column] = &[
-        ("wrong", "second request not over the best that works [%]"),
+        ("wrong", "second request not over the best working protocol [%]"),
         ("wasted", "attempts of a trial that carried nothing"),
     ];
     const SHARES: &'static [&'static str] = &["wrong"];
