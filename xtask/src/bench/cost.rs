@@ -110,7 +110,7 @@ fn smallest(costs: &[Cost]) -> Cost {
 /// Both costs of all clients, and whether the ratios hold.
 pub(super) fn table(rows: &[Row]) -> String {
     let mut text = format!(
-        "| per connection | eyas | {PLAIN} | ratio | wanted | holds | {NOQ} |\n\
+        "| per connection | eyas | {PLAIN} | ratio | target | met | {NOQ} |\n\
          | --- | ---: | ---: | ---: | ---: | --- | ---: |\n"
     );
     let kinds = [

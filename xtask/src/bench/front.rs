@@ -1,5 +1,5 @@
 //! What of the run of `http` stands in the README: the clients that race HTTP/3 against HTTP over
-//! TCP, on a network where all is well and on two where it is not.
+//! TCP, on a network without a fault and on two where it is not.
 
 use std::fmt::Write as _;
 
@@ -9,10 +9,10 @@ use super::versions::Versions;
 const CLIENTS: [&str; 3] = ["eyas", "libcurl", "niquests"];
 /// The heads of the columns, here and in the table of all clients.
 const COLUMNS: [(&str, &str); 4] = [
-    ("all is well", "race"),
-    ("UDP vanishes: first request", "no UDP, first"),
-    ("later ones", "no UDP, later"),
-    ("IPv6 vanishes", "no IPv6"),
+    ("no fault", "race"),
+    ("UDP dropped: first request", "no UDP, first"),
+    ("later requests", "no UDP, later"),
+    ("IPv6 dropped", "no IPv6"),
 ];
 
 /// Medians.

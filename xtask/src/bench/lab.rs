@@ -27,7 +27,7 @@ const WAYS: [(&str, &str); 5] = [
     ("processes", "`ProcessPoolExecutor` with two workers"),
     ("dask", "Dask: a scheduler and two workers"),
     ("shards", "four shards of the command, then `merge`"),
-    ("dask-killed", "Dask, and one of the workers is killed on the way"),
+    ("dask-killed", "Dask, one of its workers killed during the run"),
 ];
 
 /// What `sweep.py` says of a way.

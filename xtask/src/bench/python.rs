@@ -150,7 +150,7 @@ fn reuse(rivals: &mut [Rival], turns: usize) -> Rates {
 }
 
 fn rates_table(names: &[&str], rates: &Rates) -> String {
-    let mut text = String::from("| requests a second over one connection |");
+    let mut text = String::from("| requests per second over one connection |");
     for mode in MODES {
         let _ = write!(text, " {mode} |");
     }
@@ -186,7 +186,7 @@ fn expectations(results: &Results, rates: &Rates) -> Vec<Expectation> {
     }
     for (mode, least) in [("h1", 1.0 / RATIO), ("h2", 1.0 / RATIO), ("h3", 1.0)] {
         let wanted =
-            format!("{mode}, requests a second: at least {least:.2} × the most of the others");
+            format!("{mode}, requests per second: at least {least:.2} × the best of the others");
         expectations.push(verdict::rate(wanted, rate("eyas", mode), most(mode), least));
     }
     let first = of("eyas", "no UDP, first");

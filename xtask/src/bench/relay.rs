@@ -8,7 +8,7 @@
 //! | `tunnel` | `eyas tunnel` over two lines and over loopback |
 //! | `lines` | what runs on either side of those lines |
 //! | `programs` | where the programs are, and which are installed |
-//! | `proxy` | `eyas proxy` on a path where all is well |
+//! | `proxy` | `eyas proxy` on a path without a fault |
 //! | `traffic` | the server behind a proxy, and the clients before it |
 //! | `tables` | what was measured, as tables |
 

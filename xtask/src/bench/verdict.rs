@@ -12,7 +12,7 @@ const FIRST: f64 = 60.0;
 const OTHER_FAMILY: f64 = 300.0;
 
 /// The head of a table of expectations.
-const HEAD: &str = "| wanted | seen | holds |\n| --- | --- | --- |\n";
+const HEAD: &str = "| target | measured | met |\n| --- | --- | --- |\n";
 
 /// One expectation: what it is, how it came out, and whether it holds.
 pub(super) struct Expectation {
@@ -77,7 +77,8 @@ fn expectations(results: &Results) -> Vec<Expectation> {
     let (later, h2) = (median("eyas", "no UDP, later"), median("eyas", "h2"));
     let wanted = format!("no UDP, later: at most {RATIO} × h2 alone");
     expectations.push(ratio(wanted, later, h2, RATIO));
-    let wanted = format!("no IPv6: within {OTHER_FAMILY} ms, as the delays say");
+    let wanted =
+        format!("no IPv6: within {OTHER_FAMILY} ms, head start and Connection Attempt Delay");
     expectations.push(bound(wanted, median("eyas", "no IPv6"), OTHER_FAMILY));
     expectations
 }
@@ -96,7 +97,7 @@ pub(super) fn ratio(
     Expectation { wanted, seen }
 }
 
-/// That one rate is at least so many times another; in requests a second.
+/// That one rate is at least so many times another; in requests per second.
 pub(super) fn rate(
     wanted: String,
     ours: Option<f64>,

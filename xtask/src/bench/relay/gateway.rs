@@ -23,7 +23,7 @@ const EYAS: &str = "eyas serve --upstream";
 const CADDY: &str = "Caddy";
 const HAPROXY: &str = "HAProxy";
 
-/// Each version of HTTP, with the columns for requests a second and for what a request costs.
+/// Each version of HTTP, with the columns for requests per second and for what a request costs.
 const VERSIONS: [(Http, &str, &str); 3] = [
     (Http::One, "h1, requests/s", "h1, CPU µs"),
     (Http::Two, "h2, requests/s", "h2, CPU µs"),
@@ -32,7 +32,7 @@ const VERSIONS: [(Http, &str, &str); 3] = [
 /// Connections of the client, and requests at once on each but those of HTTP/1.1.
 const CONNECTIONS: usize = 32;
 const STREAMS: usize = 8;
-/// More requests a second than any gateway answers over HTTP/3: those that would have more than the streams
+/// More requests per second than any gateway answers over HTTP/3: those that would have more than the streams
 /// under way are dropped before they start.
 const OFFERED: u32 = 40_000;
 /// Seconds that nothing takes.
@@ -256,7 +256,7 @@ impl Measured {
             let wanted = format!("gateway, {requests}: at least Caddy's");
             expectations.push(expectation(&wanted, rate, Bound::AtLeast(1.0), ""));
             let cost_of = ratio(of(EYAS, cost), of(CADDY, cost));
-            let wanted = format!("gateway, {cost} a request: at most Caddy's");
+            let wanted = format!("gateway, {cost} per request: at most Caddy's");
             expectations.push(expectation(&wanted, cost_of, Bound::AtMost(1.0), ""));
         }
         expectations
@@ -304,7 +304,7 @@ mod tests {
         let measured = Measured { figures, names: vec![EYAS, CADDY] };
         let rows: String = measured.expectations().iter().map(Expectation::row).collect();
         assert!(rows.contains("h2, requests/s: at least Caddy's | 0.50 | **no** |"), "{rows}");
-        assert!(rows.contains("h2, CPU µs a request: at most Caddy's | 0.50 | yes |"), "{rows}");
+        assert!(rows.contains("h2, CPU µs per request: at most Caddy's | 0.50 | yes |"), "{rows}");
         assert!(measured.table().contains("| Caddy | – | – | 10 | 10.0 | – | – |"));
     }
 }

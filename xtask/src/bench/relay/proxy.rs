@@ -1,4 +1,4 @@
-//! `eyas proxy` on a path where all is well, beside microsocks, HAProxy's TCP mode and no proxy.
+//! `eyas proxy` on a path without a fault, beside microsocks, HAProxy's TCP mode and no proxy.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::process::Command;
@@ -31,7 +31,7 @@ const FIRST_BYTE: &str = "first byte, ms";
 const PROCESSOR: &str = "CPU-s per GB";
 const SPEED: &str = "Mbit/s";
 const CONNECTIONS: &str = "connections/s";
-const MEMORY: &str = "KiB of one that is open";
+const MEMORY: &str = "KiB per open connection";
 const COLUMNS: [Column; 5] = [
     Column { name: FIRST_BYTE, digits: 3 },
     Column { name: PROCESSOR, digits: 3 },
@@ -260,7 +260,7 @@ impl Healthy {
                 "",
             ),
             expectation(
-                "proxy: at least 2,000 new connections a second",
+                "proxy: at least 2,000 new connections per second",
                 of(EYAS, CONNECTIONS),
                 Bound::AtLeast(A_SECOND),
                 "",
@@ -305,7 +305,7 @@ mod tests {
             "1 ms later | 1.20 ms | **no** |",
             "HAProxy | 1.00 | yes |",
             "microsocks | – | not measured |",
-            "a second | 2500 | yes |",
+            "per second | 2500 | yes |",
         ] {
             assert!(rows.contains(row), "{row} in {rows}");
         }

@@ -50,9 +50,9 @@ enum Fault {
 
 /// Each with the columns of the first and the second request.
 const FAULTS: [(Fault, &str, &str, &str); 4] = [
-    (Fault::None, "none", "all is well", "again"),
+    (Fault::None, "none", "no fault", "again"),
     (Fault::Ipv6Dead, "ipv6-dead", "IPv6 dead", "again, IPv6 dead"),
-    (Fault::Ipv6Silent, "ipv6-silent", "IPv6 accepts and is silent", "again, IPv6 silent"),
+    (Fault::Ipv6Silent, "ipv6-silent", "IPv6 accepts and stays silent", "again, IPv6 silent"),
     (Fault::UdpSwallowed, "udp-swallowed", "UDP swallowed", "again, UDP swallowed"),
 ];
 
@@ -194,7 +194,7 @@ pub(super) fn table(figures: &Figures) -> String {
     let rows = CLIENTS.iter().flat_map(|(alone, through)| [*alone, *through]);
     let there =
         rows.filter(|who| FAULTS.iter().any(|(_, _, it, _)| figures.rounds(who, it).is_some()));
-    figures.table("ms until the answer", &there.collect::<Vec<_>>(), columns.as_flattened())
+    figures.table("ms until the response", &there.collect::<Vec<_>>(), columns.as_flattened())
 }
 
 /// What is wanted of the proxy, of the client that does worst.
@@ -218,7 +218,7 @@ pub(super) fn expectations(figures: &Figures) -> Vec<Expectation> {
         let slowest = worst(&|alone, through| {
             Some(figures.median(through, second)? / figures.median(alone, well)?)
         });
-        let wanted = format!("proxy, {second}: at most {SECOND} × no proxy where all is well");
+        let wanted = format!("proxy, {second}: at most {SECOND} × no proxy, no fault");
         expectations.push(expectation(&wanted, slowest, Bound::AtMost(SECOND), ""));
     }
     expectations
@@ -244,7 +244,7 @@ mod tests {
         let rows: String = expectations(&figures).iter().map(Expectation::row).collect();
         for row in [
             "| proxy, IPv6 dead: within 350 ms | 400 ms | **no** |",
-            "where all is well | 1.05 | yes |",
+            "no proxy, no fault | 1.05 | yes |",
             "| proxy, UDP swallowed: within 350 ms | – | not measured |",
         ] {
             assert!(rows.contains(row), "{row} in {rows}");

@@ -161,7 +161,7 @@ impl Measured {
                 expectations.push(expectation(&wanted, seen, bound, unit));
             };
             let ceiling = ceiling(lines);
-            let wanted = format!("bulk at least {OF_CEILING} of {ceiling:.1} Mbit/s");
+            let wanted = format!("bulk at least {OF_CEILING} × {ceiling:.1} Mbit/s");
             let share = of(BULK).map(|speed| speed / ceiling);
             add(wanted, share, Bound::AtLeast(OF_CEILING), "");
             let trip = lines.iter().map(|(_, trip)| f64::from(*trip)).fold(f64::INFINITY, f64::min);
@@ -202,7 +202,7 @@ mod tests {
             Measured { worlds: vec![first, Figures::default()], loopback: Figures::default() };
         let rows: String = measured.expectations().iter().map(Expectation::row).collect();
         for row in [
-            "| tunnel, 20/10 + 5/80: bulk at least 0.9 of 24.0 Mbit/s | 0.92 | yes |",
+            "| tunnel, 20/10 + 5/80: bulk at least 0.9 × 24.0 Mbit/s | 0.92 | yes |",
             "| tunnel, 20/10 + 5/80: a keystroke within 30 ms | 31.00 ms | **no** |",
             "| tunnel, 20/10 + 5/80: first line dies: at most 500 ms of silence | 300 ms | yes |",
             "| tunnel, 10/10 + 10/100: a keystroke within 30 ms | – | not measured |",

@@ -61,7 +61,7 @@ const EXPECTATIONS: [Expectation; 7] = [
         bound: Bound::AtLeast(10.0),
     },
     Expectation {
-        text: "UDP, 1,452 B: at least 4 × the Mbit/s of the best",
+        text: "UDP, 1,452 B: at least 4 × the Mbit/s of the best rival",
         column: Column::Udp(1452),
         figure: Answer::speed,
         rivals: &RIVALS,
@@ -89,13 +89,13 @@ pub(super) fn text(results: &Results, links: &[Link]) -> String {
     }
     let idle = median(results, "eyas", Column::Associations, |answer| answer.memory / 2.0);
     let bytes = |bytes: f64| format!("{bytes:.0} bytes");
-    add("an idle association: at most 4 KiB", idle, bytes, Bound::AtMost(IDLE));
+    add("idle association: at most 4 KiB", idle, bytes, Bound::AtMost(IDLE));
     let share_of = |name| links.iter().find(|link| link.name == name).map(|link| link.share);
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
-    let wanted = "the long link: at least 85 % with BBR";
+    let wanted = "long link: at least 85 % with BBR";
     add(wanted, share_of(WITH_BBR), percent, Bound::AtLeast(SHARE));
     let ratio = share_of(CHANNEL).zip(share_of(DCSCTP)).map(|(ours, theirs)| ours / theirs);
-    let wanted = "the long link: a data channel gets at least 2 × what dcsctp does";
+    let wanted = "long link: a data channel has at least 2 × the share of dcsctp";
     add(wanted, ratio, plain, Bound::AtLeast(CHANNEL_RATIO));
     verdict::table(&expectations)
 }
@@ -151,6 +151,6 @@ mod tests {
         assert!(text.contains("the Mbit/s of usrsctp | 4.00 | **no** |"));
         assert!(text.contains("4 KiB | – | not measured |"));
         assert!(text.contains("BBR | 90.0 % | yes |"));
-        assert!(text.contains("what dcsctp does | 1.80 | **no** |"));
+        assert!(text.contains("the share of dcsctp | 1.80 | **no** |"));
     }
 }

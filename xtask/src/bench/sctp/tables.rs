@@ -77,7 +77,7 @@ fn by_size(
 /// How fast associations are set up, and what they take when they are idle.
 pub(super) fn associations(names: &[&'static str], results: &Results) -> String {
     let mut text = String::from(
-        "| associations | set up per CPU-second | bytes of one end, idle |\n| --- | ---: | ---: |\n",
+        "| associations | set up per CPU-second | bytes per idle endpoint |\n| --- | ---: | ---: |\n",
     );
     for name in names {
         let figure = |of| median(results, name, Column::Associations, of);
@@ -98,8 +98,8 @@ pub(super) fn sockets(results: &Results) -> String {
     let (rate, memory) = (figure(Answer::rate), figure(|answer| answer.memory / 2.0));
     format!(
         "| {ON_ONE_SOCKET} associations on one UDP socket | set up per second | per CPU-second | \
-         bytes of one end, idle |\n| --- | ---: | ---: | ---: |\n\
-         | eyas, drivers and all | {speed} | {rate} | {memory} |\n"
+         bytes per idle endpoint |\n| --- | ---: | ---: | ---: |\n\
+         | eyas, including drivers | {speed} | {rate} | {memory} |\n"
     )
 }
 

@@ -39,7 +39,7 @@ pub(super) fn simulators(results: &Results) -> String {
          | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n",
     );
     for (name, answers) in
-        [("eyas, CMT-SCTP", &results.ours), ("ns-3, one TCP on each", &results.ns3)]
+        [("eyas, CMT-SCTP", &results.ours), ("ns-3, one TCP connection per path", &results.ns3)]
     {
         if answers.is_empty() {
             continue;
@@ -63,7 +63,7 @@ pub(super) fn simulators(results: &Results) -> String {
     ) {
         let _ = writeln!(
             text,
-            "\neyas simulates {speed:.1} × as much in a second of CPU time, and {wall:.1} × as much in a second."
+            "\neyas simulates {speed:.1} × as much per second of CPU time, and {wall:.1} × as much per second of real time."
         );
     }
     text
@@ -72,7 +72,7 @@ pub(super) fn simulators(results: &Results) -> String {
 /// What an event costs by the number of streams.
 pub(super) fn streams(rows: &[(u32, Vec<Answer>)]) -> String {
     let mut text = String::from(
-        "| streams | CPU s | CPU ns per event | beside 2 streams |\n| ---: | ---: | ---: | ---: |\n",
+        "| streams | CPU s | CPU ns per event | relative to 2 streams |\n| ---: | ---: | ---: | ---: |\n",
     );
     for (count, answers) in rows {
         let beside = ratio(answers, &rows[0].1, Answer::nanoseconds).unwrap_or(f64::NAN);
@@ -86,7 +86,7 @@ pub(super) fn streams(rows: &[(u32, Vec<Answer>)]) -> String {
 /// What an event costs by the size of the world.
 pub(super) fn worlds(rows: &[(u32, Vec<Answer>)]) -> String {
     let mut text = String::from(
-        "| links of a world, two hosts each | CPU ns per event | for each doubling |\n\
+        "| links of a world, two hosts each | CPU ns per event | per doubling |\n\
          | ---: | ---: | ---: |\n",
     );
     let mut before: Option<(u32, f64)> = None;
@@ -103,7 +103,7 @@ pub(super) fn worlds(rows: &[(u32, Vec<Answer>)]) -> String {
 
 /// Whether what we want holds.
 pub(super) fn expectations(results: &Results) -> String {
-    let mut text = String::from("| wanted | seen | holds |\n| --- | --- | --- |\n");
+    let mut text = String::from("| target | measured | met |\n| --- | --- | --- |\n");
     let mut row = |wanted: String, seen: Option<f64>, holds: fn(f64) -> bool| {
         let (seen, holds) = match seen {
             Some(seen) if holds(seen) => (format!("{seen:.2}"), "yes"),
@@ -119,7 +119,7 @@ pub(super) fn expectations(results: &Results) -> String {
     );
     let many = results.streams.last().zip(results.streams.first());
     row(
-        format!("1,000 streams: at most {STREAMS_FLAT} × the CPU of 2 for an event"),
+        format!("1,000 streams: at most {STREAMS_FLAT} × the CPU per event of 2 streams"),
         many.and_then(|(most, least)| ratio(&most.1, &least.1, Answer::nanoseconds)),
         |seen| seen <= STREAMS_FLAT,
     );

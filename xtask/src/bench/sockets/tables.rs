@@ -79,9 +79,9 @@ pub(super) fn answers(results: &Results) -> String {
     let [under, driver] = cells(trip);
     let [with, without] = cells(tcp);
     format!(
-        "| µs | `eyas sctp run` | beside it |\n| --- | ---: | ---: |\n\
-         | a message of 64 B there and back; beside it, eyas' driver | {under} | {driver} |\n\
-         | `sendmsg` and `recvmsg` on TCP; beside it, without the library | {with} | {without} |\n"
+        "| µs | `eyas sctp run` | reference |\n| --- | ---: | ---: |\n\
+         | round trip of a 64 B message; reference: eyas's driver | {under} | {driver} |\n\
+         | `sendmsg` and `recvmsg` on TCP; reference: without the library | {with} | {without} |\n"
     )
 }
 
@@ -89,7 +89,7 @@ pub(super) fn answers(results: &Results) -> String {
 pub(super) fn many(many: &Many) -> String {
     let Many { count, wall, accepting, connecting } = many;
     format!(
-        "| associations at once | set up per second | KiB each, who accepts | KiB each, who connects |\n\
+        "| concurrent associations | set up per second | KiB each, accepting side | KiB each, connecting side |\n\
          | ---: | ---: | ---: | ---: |\n\
          | {count} | {:.0} | {accepting:.1} | {connecting:.1} |\n",
         *count as f64 / wall
@@ -99,7 +99,7 @@ pub(super) fn many(many: &Many) -> String {
 /// What is left of associations that were opened and closed.
 pub(super) fn kept(kept: &Kept) -> String {
     let mut text = String::from(
-        "| opened and closed | descriptors of both processes | resident KiB of both |\n\
+        "| opened and closed | descriptors, both processes | resident KiB, both processes |\n\
          | ---: | ---: | ---: |\n",
     );
     for series in 0..2 {
@@ -112,7 +112,7 @@ pub(super) fn kept(kept: &Kept) -> String {
 
 /// What we want, and whether it holds.
 pub(super) fn expectations(results: &Results, many: &Many, kept: &Kept) -> String {
-    let mut text = String::from("| wanted | seen | holds |\n| --- | --- | --- |\n");
+    let mut text = String::from("| target | measured | met |\n| --- | --- | --- |\n");
     let mut expectation = |wanted: String, seen: Option<f64>, digits, holds: Holds, of| {
         let verdict = match seen {
             None => "–",
@@ -164,15 +164,15 @@ pub(super) fn expectations(results: &Results, many: &Many, kept: &Kept) -> Strin
         LATER,
     );
     let count = Some(many.count as f64);
-    expectation(format!("{AT_ONCE} associations at once"), count, 0, least, AT_ONCE as f64);
+    expectation(format!("{AT_ONCE} concurrent associations"), count, 0, least, AT_ONCE as f64);
     let rate = Some(many.count as f64 / many.wall);
     expectation(format!("at least {A_SECOND} set up per second"), rate, 0, least, A_SECOND);
     let each = Some(many.accepting.max(many.connecting));
     expectation(format!("an association: at most {EACH} KiB"), each, 1, most, EACH);
     let more = kept.descriptors[1].saturating_sub(kept.descriptors[0]);
-    expectation("no descriptor more after as many again".into(), Some(more as f64), 0, most, 0.0);
+    expectation("no more descriptors after as many again".into(), Some(more as f64), 0, most, 0.0);
     let more = kept.memory[1] - kept.memory[0];
-    expectation(format!("at most {FLAT} KiB more then"), Some(more), 0, most, FLAT);
+    expectation(format!("at most {FLAT} KiB more after that"), Some(more), 0, most, FLAT);
     let slower = ratio(tcp(results, Way::Sockets), tcp(results, Way::Driver));
     expectation(format!("TCP: at most {SLOWER} × without the library"), slower, 3, most, SLOWER);
     text
@@ -196,11 +196,11 @@ mod tests {
             "| 1024 B: at least 3 × usrsctp's API | 5.00 | yes |",
             "| 1024 B: at least 0.6 × the driver | 0.50 | **no** |",
             "| 16384 B: at least 0.6 × the driver | – | – |",
-            "| 20000 associations at once | 20000 | yes |",
+            "| 20000 concurrent associations | 20000 | yes |",
             "| at least 2000 set up per second | 2000 | yes |",
             "| an association: at most 16 KiB | 17.0 | **no** |",
-            "| no descriptor more after as many again | 1 | **no** |",
-            "| at most 512 KiB more then | 100 | yes |",
+            "| no more descriptors after as many again | 1 | **no** |",
+            "| at most 512 KiB more after that | 100 | yes |",
         ] {
             assert!(text.contains(line), "{line} in {text}");
         }
