@@ -1,4 +1,4 @@
-//! What can be measured of a run: the words of figures, tables and claims.
+//! The measures of a run, as named by figures, tables and claims.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,36 +14,37 @@ use crate::statistics::Statistic;
 pub enum Measure {
     /// `throughput`: payload delivered to the receiving application, all streams, in Mbit/s.
     Throughput,
-    /// `throughput.N`: the same of stream N.
+    /// `throughput.N`: the same for stream N.
     StreamThroughput(u16),
-    /// `delay`: from handing a message in to having it, in ms: the unweighted mean of the streams'
-    /// means.
+    /// `delay`: the time from sending a message to receiving it in the applications, in ms: the
+    /// unweighted mean of the streams' means.
     Delay,
-    /// `delay.N`: the same of stream N alone.
+    /// `delay.N`: the same for stream N only.
     StreamDelay(u16),
-    /// `ceiling`: the most payload that the paths could carry, in Mbit/s.
+    /// `ceiling`: the maximum payload that the paths could carry, in Mbit/s.
     Ceiling,
-    /// `share`: throughput as a part of the ceiling.
+    /// `share`: throughput as a fraction of the ceiling.
     Share,
-    /// `bound`: the most payload that the paths could carry with this send buffer, these losses and
-    /// these changes, in Mbit/s.
+    /// `bound`: the maximum payload that the paths could carry with this send buffer, these losses
+    /// and these changes, in Mbit/s.
     Bound,
-    /// `slowest`: throughput of the slowest stream, as a part of an equal share.
+    /// `slowest`: throughput of the slowest stream, as a fraction of an equal share.
     Slowest,
     /// `path.NAME`: payload-bearing packets that left a path's bottleneck towards the receiver, in
     /// Mbit/s of IP packets.
     Path(String),
-    /// `dropped.NAME`: packets that a path's bottleneck dropped, of 100 that were offered to it.
+    /// `dropped.NAME`: packets that a path's bottleneck dropped, in percent of those offered to it.
     Dropped(String),
     /// `rival.NAME`: payload of another association, in Mbit/s.
     Rival(String),
     /// `gap`: the longest time without a message for the receiving application, in ms.
     Gap,
-    /// `mean.NAME`, `p99.NAME` and so on: of all trials of a live point, what is in one column.
+    /// `mean.NAME`, `p99.NAME` and so on: a statistic of one column over all trials of a live
+    /// point.
     Column(Statistic, String),
 }
 
-/// A text that names no measure.
+/// The text does not name a measure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a measure; measures are throughput, throughput.STREAM, delay, delay.STREAM, \
@@ -117,7 +118,7 @@ impl<'de> Deserialize<'de> for Measure {
 }
 
 impl Measure {
-    /// What people read at an axis, with the unit.
+    /// Returns the axis label, with the unit.
     #[must_use]
     pub fn label(&self) -> String {
         match self {
@@ -137,7 +138,7 @@ impl Measure {
         }
     }
 
-    /// What it is measured in, as in its [label](Self::label); empty if it is a plain number.
+    /// Returns the unit, as in its [label](Self::label); empty for a plain number.
     #[must_use]
     pub fn unit(&self) -> String {
         if let Self::Column(Statistic::Count, _) = self {
@@ -148,8 +149,8 @@ impl Measure {
         unit.map_or_else(String::new, |(unit, _)| unit.to_owned())
     }
 
-    /// The number, of one run of a situation; not a number if the run has no such thing, such as
-    /// the delay of a stream on which nothing arrived.
+    /// Returns the value for one run of a situation; NaN if the run has no such value, such as the
+    /// delay of a stream on which nothing arrived.
     #[must_use]
     pub fn of(&self, situation: &Situation, run: &RunResult) -> f64 {
         match (self, situation) {
@@ -197,7 +198,7 @@ impl Measure {
     }
 }
 
-/// What people read at an axis of a column's statistic, with the unit.
+/// Returns the axis label of a column's statistic, with the unit.
 fn column_label(statistic: Statistic, column: &str) -> String {
     let of = match statistic {
         Statistic::Mean => "mean".to_owned(),

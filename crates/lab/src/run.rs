@@ -1,34 +1,34 @@
-//! What came out: of one run, and of all of them.
+//! The results of one run, and of all runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-/// What was measured in one run.
+/// The measurements of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
-    /// Of each stream, in the order of their numbers.
+    /// The results of each stream, in the order of their numbers.
     pub streams: Vec<StreamResult>,
-    /// Of each path's bottleneck, towards the receiver.
+    /// The results of each path's bottleneck, towards the receiver.
     pub paths: Vec<PathResult>,
-    /// Of other associations.
+    /// The results of other associations.
     pub rivals: Vec<RivalResult>,
     /// The longest time without a message for the receiving application, in ms.
     pub longest_gap_ms: f64,
-    /// Events that the simulator worked off, all told.
+    /// The total number of events that the simulator processed.
     pub events: u64,
-    /// What a live run measured, by name: one number for each trial that has one.
+    /// The measurements of a live run, by name: one number for each trial that has one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub columns: BTreeMap<String, Vec<f64>>,
-    /// What was seen of a program that was tried.
+    /// The observations of a program under test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
 }
 
-/// What was seen of a program that was tried.
+/// The observations of a program under test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Observed {
-    /// What the program says of its version, in a line.
+    /// The version that the program reports, in one line.
     pub version: String,
     /// The packets of a run's first trial, one course for each fetch.
     pub courses: Vec<PacketCourse>,
@@ -37,11 +37,11 @@ pub struct Observed {
 /// The packets of one fetch, at the client's end of the link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PacketCourse {
-    /// What was fetched.
+    /// The URL that was fetched.
     pub what: String,
-    /// What tells something, in the order of time.
+    /// The informative packets, in the order of time.
     pub lines: Vec<PacketLine>,
-    /// Lines that are left out at the end, for there are too many.
+    /// The number of lines omitted at the end because there are too many.
     #[serde(default)]
     pub left_out: usize,
 }
@@ -49,49 +49,49 @@ pub struct PacketCourse {
 /// One packet of a fetch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PacketLine {
-    /// When, in ms from the first query for the name.
+    /// The time, in ms since the first query for the name.
     pub at: f64,
     /// Whether the client sent it.
     pub sent: bool,
-    /// What it is, for people.
+    /// A description for readers.
     pub what: String,
 }
 
-/// What arrived on one stream while it was measured.
+/// What arrived on one stream during the measurement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamResult {
     /// Bytes of messages.
     pub bytes: u64,
-    /// Messages.
+    /// The number of messages.
     pub messages: u64,
-    /// The sum of their delays, from handing in to having, in nanoseconds.
+    /// The sum of their delays, from sending to receiving, in nanoseconds.
     pub delay_ns: u64,
 }
 
-/// What a path's bottleneck did with packets to the receiver while it was measured.
+/// How a path's bottleneck treated packets to the receiver during the measurement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathResult {
-    /// The path's name.
+    /// The name of the path.
     pub name: String,
     /// IP packets that arrived at its far end.
     pub packets: u64,
-    /// Their bytes.
+    /// The bytes of these packets.
     pub bytes: u64,
     /// Packets that were dropped or lost.
     pub dropped: u64,
 }
 
-/// What another association delivered while it was measured.
+/// What another association delivered during the measurement.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RivalResult {
-    /// Its name.
+    /// The name.
     pub name: String,
     /// Bytes of messages.
     pub bytes: u64,
 }
 
 impl StreamResult {
-    /// From handing a message in to having it, in ms; not a number if none came.
+    /// Returns the mean time from sending a message to receiving it, in ms; NaN if none arrived.
     #[must_use]
     pub fn mean_delay_ms(&self) -> f64 {
         self.delay_ns as f64 / 1e6 / self.messages as f64
@@ -99,14 +99,14 @@ impl StreamResult {
 }
 
 impl RunResult {
-    /// Bytes of messages on all streams.
+    /// Returns the bytes of messages on all streams.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.streams.iter().map(|stream| stream.bytes).sum()
     }
 
-    /// The unweighted mean of the mean delays of the streams on which something came, in ms; not a
-    /// number if nothing came.
+    /// Returns the unweighted mean of the mean delays of the streams on which something arrived, in
+    /// ms; NaN if nothing arrived.
     #[must_use]
     pub fn mean_delay_ms(&self) -> f64 {
         let means = self.streams.iter().filter(|stream| stream.messages > 0);
@@ -116,19 +116,19 @@ impl RunResult {
     }
 }
 
-/// All runs of an experiment: of each point, in the order of their seeds.
+/// All runs of an experiment, for each point in the order of their seeds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
-    /// By the point's identifier.
+    /// The runs by the identifier of their point.
     pub points: BTreeMap<String, Vec<RunResult>>,
-    /// Points that were left out, by what they would have needed.
+    /// Points that were left out, by what they would have required.
     pub skipped: BTreeMap<String, BTreeSet<String>>,
-    /// How many runs went on at a time.
+    /// The number of concurrent runs.
     pub at_once: usize,
 }
 
 impl Results {
-    /// All trials of a live point, those of all its runs together.
+    /// Returns all trials of a live point, over all its runs.
     #[must_use]
     pub fn pooled(&self, point: &str) -> RunResult {
         let mut pool = RunResult::default();

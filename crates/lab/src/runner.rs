@@ -124,7 +124,7 @@ pub fn run(
     Ok(Results { skipped, at_once: at_once(plan, job), ..collect(plan, &seeds, &store) })
 }
 
-/// The finished runs of each point, in the order of their seeds.
+/// Returns the finished runs of each point, in the order of their seeds.
 fn collect(plan: &Plan, seeds: &[u64], store: &Store) -> Results {
     let runs = |point: &Point| {
         let runs = seeds.iter().filter_map(|seed| store.get(&point.id, *seed).cloned());
@@ -174,12 +174,12 @@ pub fn run_shard(
     Ok(last)
 }
 
-/// One run that is to be done: its point and its seed.
+/// A run to be executed: its point and its seed.
 type Run<'a> = (&'a Point, u64);
-/// Points that were left out, by what they would have needed.
+/// Points that were left out, by what they would have required.
 type Skipped = BTreeMap<String, BTreeSet<String>>;
 
-/// Does these runs, but for those that are found finished.
+/// Executes these runs, except those that are already finished.
 fn work_off<'a>(
     plan: &'a Plan,
     runs: Vec<Run<'a>>,
@@ -203,9 +203,10 @@ fn work_off<'a>(
             let kept = match result {
                 Ok(result) => store.keep(point, seed, result),
                 Err(LiveError::Stopped) => continue,
-                // Nothing is kept, for what is lacking may be there the next time.
+                // Nothing is stored, because the missing requirement may be met the next time.
                 Err(LiveError::Missing(lacking)) => {
-                    // Many points may lack the same; one line tells it, and the result names them all.
+                    // Many points may lack the same requirement; it is reported once, and the
+                    // result names all of them.
                     if !skipped.contains_key(&lacking) {
                         tell(Event::LeftOut { point, lacking: &lacking });
                     }
@@ -218,7 +219,7 @@ fn work_off<'a>(
                 }
             };
             if let Err(cause) = kept {
-                // Nobody needs the other runs any more.
+                // The other runs are not needed any more.
                 stop.store(true, Ordering::Relaxed);
                 return Err(cause.into());
             }
@@ -233,11 +234,11 @@ fn work_off<'a>(
     Ok((store, skipped))
 }
 
-/// What came of one run: its point, its seed, the result.
+/// The result of one run: its point, its seed, the result.
 type Ended<'a> = (&'a str, u64, Result<RunResult, LiveError>);
 
-/// Begins runs on so many threads; each takes the next one when it is done. The results come as they
-/// are finished, and end when no more are begun.
+/// Starts runs on this number of threads, each of which takes the next run when it is done. Results
+/// are delivered as they are finished, and end when no more runs are started.
 fn begin<'scope, 'env: 'scope>(
     scope: &'scope Scope<'scope, 'env>,
     open: &'env [Run<'env>],
@@ -276,9 +277,9 @@ fn one(situation: &Situation, seed: u64, stop: &AtomicBool) -> Result<RunResult,
     }
 }
 
-/// The first run of every point, then the second of every point: the time that is left can be told
-/// early. What is compared, the curves at one place, follows one another: a machine is not as fast at
-/// all times.
+/// Returns the first run of every point, then the second of every point, so that the remaining time
+/// can be estimated early. The curves at one place, which are compared, follow one another, because
+/// the speed of a machine changes over time.
 fn in_rounds<'a>(plan: &'a Plan, seeds: &'a [u64]) -> impl Iterator<Item = (&'a Point, u64)> {
     let scene = |point: &Point| plan.grid.scenes.iter().position(|scene| scene.id == point.scene);
     let mut points: Vec<&Point> = plan.grid.points.iter().collect();

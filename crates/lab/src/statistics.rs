@@ -1,4 +1,4 @@
-//! Means with their confidence intervals, statistics of trials, and straight lines through points.
+//! Means with confidence intervals, statistics of trials, and regression lines.
 
 mod interval;
 
@@ -10,19 +10,20 @@ use serde::{Deserialize, Serialize};
 pub(crate) use interval::{DRAWS, plausible_share, resample, seed_of};
 pub use interval::{Interval, Method};
 
-/// A number of a point and how sure it is.
+/// A number of a point with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// The mean over the runs, or the number of all trials.
+    /// The mean over the runs, or the value over all trials.
     pub value: f64,
-    /// Where the true one lies with 95 % confidence; none with a single run or trial.
+    /// The 95 % confidence interval; `None` with a single run or trial.
     pub interval: Option<Interval>,
-    /// How many runs or trials.
+    /// The number of runs or trials.
     pub samples: usize,
 }
 
 impl Summary {
-    /// The mean of these numbers, one a run; none without any, or if one of them is no number.
+    /// Returns the mean of these numbers, one per run; `None` if there are none, or one of them is
+    /// NaN.
     #[must_use]
     pub fn of(samples: &[f64]) -> Option<Self> {
         if samples.is_empty() || samples.iter().any(|sample| !sample.is_finite()) {
@@ -33,20 +34,20 @@ impl Summary {
     }
 }
 
-/// One number of many trials.
+/// A statistic of many trials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Statistic {
-    /// `mean`
+    /// `mean`: the mean.
     Mean,
     /// `deviation`: the standard deviation.
     Deviation,
-    /// `count`: how many trials have this column.
+    /// `count`: the number of trials that have this column.
     Count,
-    /// `least`
+    /// `least`: the minimum.
     Least,
-    /// `most`
+    /// `most`: the maximum.
     Most,
-    /// `p50`, `p99`: a percentile, between the two trials next to it in proportion.
+    /// `p50`, `p99`: a percentile, interpolated between neighbouring trials.
     Percentile(u8),
 }
 
@@ -82,7 +83,7 @@ impl fmt::Display for Statistic {
 }
 
 impl Statistic {
-    /// Of these trials; not a number if there are too few.
+    /// Returns the statistic of these trials; NaN if there are too few.
     #[must_use]
     pub fn of(self, trials: &[f64]) -> f64 {
         let count = trials.len() as f64;
@@ -106,7 +107,7 @@ impl Statistic {
     }
 }
 
-/// A percentile of sorted numbers; not a number if there are none.
+/// Returns a percentile of sorted numbers; NaN if there are none.
 #[must_use]
 pub fn percentile(sorted: &[f64], percent: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
@@ -115,17 +116,17 @@ pub fn percentile(sorted: &[f64], percent: f64) -> f64 {
     below + (above - below) * place.fract()
 }
 
-/// A straight line through points, by least squares.
+/// A regression line by least squares.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
-    /// y for each x.
+    /// The slope: y per x.
     pub slope: f64,
-    /// How much of y's variance it explains: R².
+    /// R²: the fraction of the variance of y that it explains.
     pub r_squared: f64,
 }
 
 impl Line {
-    /// Through these points; none with fewer than two different x.
+    /// Returns the line through these points; `None` with fewer than two different values of x.
     #[must_use]
     pub fn through(xs: &[f64], ys: &[f64]) -> Option<Self> {
         let count = xs.len().min(ys.len()) as f64;

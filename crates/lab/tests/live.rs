@@ -123,7 +123,7 @@ fn a_client_that_asks_for_nothing_has_not_failed_at_the_network() {
         ..Options::default()
     };
     match with("he-clients", "v6-rst_mute_0ms", options, false) {
-        Some(Err(LiveError::Missing(why))) if why.contains("asked for no name") => {
+        Some(Err(LiveError::Missing(why))) if why.contains("queried no name") => {
             assert!(why.contains("no http://") && why.contains("today"), "{why}");
         }
         Some(Err(LiveError::Missing(what))) => eprintln!("SKIPPED: {what}"),

@@ -5,17 +5,17 @@ use crate::measure::Measure;
 use crate::run::Results;
 use crate::situation::Grid;
 
-/// What claims are judged by.
+/// The basis on which claims are judged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Basis<'a> {
     /// The points.
     pub(crate) grid: &'a Grid,
-    /// Which of them count; all, if nothing is said.
+    /// Which of them count; `None` if all do.
     pub(crate) judged: Option<&'a Judged>,
 }
 
 impl Basis<'_> {
-    /// A measure of one run of one point.
+    /// Returns a measure of one run of one point.
     pub(super) fn value(
         self,
         results: &Results,

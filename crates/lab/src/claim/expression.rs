@@ -87,7 +87,7 @@ pub enum Function {
 }
 
 impl Function {
-    /// Every function with its name and how many arguments it takes at least and at most.
+    /// Every function with its name and its minimum and maximum number of arguments.
     pub(super) const ALL: [(&'static str, Self, usize, usize); 9] = [
         ("least", Self::Least, 1, 1),
         ("most", Self::Most, 1, 1),
@@ -126,14 +126,15 @@ impl Series {
         }
     }
 
-    /// The places that are judged.
+    /// Returns the places that are judged.
     fn judged(&self) -> (Vec<f64>, Vec<f64>) {
         let pairs = self.xs.iter().zip(&self.ys);
         pairs.filter_map(|(x, y)| Some((*x, (*y)?))).unzip()
     }
 
-    /// Place by place; a number goes with every place, and what is not judged on one side is not
-    /// judged. None if the places differ.
+    /// Combines two series place by place. A single number is combined with every place; a place
+    /// that is not judged on one side is not judged in the result. Returns `None` if the places
+    /// differ.
     fn with(&self, other: &Self, act: impl Fn(f64, f64) -> f64) -> Option<Self> {
         let (xs, count) = match (self.xs.is_empty(), other.xs.is_empty()) {
             (true, true) => (Vec::new(), 1),
@@ -154,7 +155,7 @@ impl Series {
 }
 
 impl Expression {
-    /// Computes it; none if something was not measured.
+    /// Evaluates the expression; `None` if something was not measured.
     pub(crate) fn evaluate(&self, basis: Basis<'_>, read: &Read<'_>) -> Option<Series> {
         match self {
             Self::Number(number) => Some(Series::number(*number)),
@@ -185,7 +186,7 @@ impl Expression {
 }
 
 impl Expression {
-    /// What it reads, if that is one number of one point and nothing else.
+    /// Returns the measure that it reads, if it is a single number of a single point.
     pub(super) fn only_read(&self) -> Option<&Measure> {
         let mut reads = Vec::new();
         self.collect_reads(&mut reads);
@@ -195,7 +196,7 @@ impl Expression {
         }
     }
 
-    /// Shows each measure of each point that it reads.
+    /// Calls a function for each measure of each point that it reads.
     pub(super) fn for_each_read<'a>(
         &'a self,
         grid: &'a Grid,
@@ -224,7 +225,7 @@ impl Expression {
     }
 }
 
-/// Outer none: not measured; inner none: not judged.
+/// Outer `None`: not measured; inner `None`: not judged.
 type ReadPoint<'a> = dyn Fn(&Point) -> Option<Option<f64>> + 'a;
 
 fn series(points: &[&Point], span: Span, read: &ReadPoint<'_>) -> Option<Series> {

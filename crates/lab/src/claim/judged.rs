@@ -11,17 +11,17 @@ use crate::situation::{Grid, Named, Point, live};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Judged {
-    /// What says whether a point is what it should be.
+    /// The measure that shows whether a point is valid.
     measure: Measure,
-    /// The most that it may be.
+    /// The maximum value of the measure.
     at_most: f64,
-    /// What it means if it is more.
+    /// What it means if the value is higher.
     otherwise: String,
 }
 
 impl Judged {
     /// # Errors
-    /// If there is no such measure, or nobody is told what it means: in words.
+    /// If there is no such measure, or no explanation is given; as text.
     pub(crate) fn check(&self) -> Result<(), String> {
         let is_known = match &self.measure {
             Measure::Column(_, column) => live::columns().any(|(name, _)| name == column),
@@ -38,28 +38,29 @@ impl Judged {
         }
         if self.otherwise.trim().is_empty() {
             return Err(
-                "judged.otherwise is empty: say what it means if the measure is more".to_owned()
+                "judged.otherwise is empty: explain what it means if the measure is higher"
+                    .to_owned(),
             );
         }
         Ok(())
     }
 
-    /// Whether a point is judged; none if what says so was not measured.
+    /// Returns whether a point is judged; `None` if the measure was not taken.
     pub(super) fn counts(&self, point: &str, read: &Read<'_>) -> Option<bool> {
         Some(read(point, &self.measure)? <= self.at_most)
     }
 
-    /// What is left out, for readers; none if nothing is.
+    /// Describes for readers what is left out; `None` if nothing is.
     pub(crate) fn left_out(&self, grid: &Grid, results: &Results) -> Option<String> {
         let of_scene = |scene| {
             grid.curves.iter().filter_map(move |curve| self.of(grid, results, scene, curve))
         };
         let parts: Vec<String> = grid.scenes.iter().flat_map(of_scene).collect();
         (!parts.is_empty())
-            .then(|| format!("No claim is judged by {}: {}.", parts.join("; "), self.otherwise))
+            .then(|| format!("Not judged: {}: {}.", parts.join("; "), self.otherwise))
     }
 
-    /// What is left out of one curve.
+    /// Describes what is left out of one curve.
     fn of(&self, grid: &Grid, results: &Results, scene: &Named, curve: &Named) -> Option<String> {
         let is_left_out = |point: &&Point| {
             let read = |id: &str, measure: &Measure| {

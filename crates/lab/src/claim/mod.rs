@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `mod` | claims and their verdicts |
 //! | `basis` | the points that claims are about |
-//! | `expression` | what is computed |
+//! | `expression` | the expressions to be evaluated |
 //! | `judged` | which points claims are judged by |
 //! | `read` | access to measurements |
 //! | `reader` | parsing expressions |
@@ -72,7 +72,7 @@ impl CheckText {
 /// A claim and its checks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
-    /// Unique in the plan.
+    /// The identifier, unique in the plan.
     pub id: String,
     /// The claim.
     pub text: String,
@@ -127,7 +127,7 @@ impl Bounds {
             && self.below.is_none_or(|bound| number < bound)
     }
 
-    /// Whether no number from one to the other is where it must be.
+    /// Returns whether no number in this range is within the bounds.
     fn exclude(&self, low: f64, high: f64) -> bool {
         self.at_least.is_some_and(|bound| high < bound)
             || self.above.is_some_and(|bound| high <= bound)
@@ -160,7 +160,7 @@ impl Bounds {
     }
 }
 
-/// What an expression over live points comes to and how sure that is; none if something was not
+/// Evaluates an expression over live points, with its uncertainty; `None` if something was not
 /// measured.
 pub(crate) fn estimate(
     value: &Expression,
@@ -172,7 +172,7 @@ pub(crate) fn estimate(
 
 impl Claim {
     /// # Errors
-    /// What cannot be understood, in words.
+    /// A description of what is invalid.
     pub(crate) fn parse(text: ClaimText, grid: &Grid) -> Result<Self, String> {
         let refused = |cause: String| format!("claim {:?}: {cause}", text.id);
         let judged = text.check.iter().any(|check| !check.bounds().is_empty());
@@ -195,7 +195,7 @@ impl Claim {
         Ok(Self { id, text, published, note, checks })
     }
 
-    /// Judges it.
+    /// Judges the claim.
     pub(crate) fn judge(&self, basis: Basis<'_>, results: &Results) -> Verdict {
         let checks: Vec<_> = self.checks.iter().map(|check| check.judge(basis, results)).collect();
         Verdict {
@@ -229,7 +229,7 @@ impl Check {
         }
     }
 
-    /// Computed for each run, then averaged.
+    /// Evaluates the expression for each run and returns the mean.
     fn over_runs(&self, basis: Basis<'_>, results: &Results) -> Option<Estimate> {
         let samples: Option<Vec<f64>> = (0..basis.grid.runs as usize)
             .map(|run| {

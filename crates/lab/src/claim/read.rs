@@ -2,5 +2,5 @@
 
 use crate::measure::Measure;
 
-/// A measure of one run of the point with this identifier, if there is one.
+/// Returns a measure of one run of the point with this identifier, if there is one.
 pub(crate) type Read<'a> = dyn Fn(&str, &Measure) -> Option<f64> + 'a;

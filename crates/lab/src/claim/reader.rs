@@ -5,7 +5,7 @@ use crate::measure::Measure;
 use crate::situation::{Grid, Named};
 use crate::units::parse_amount;
 
-/// The deepest that brackets may be in one another.
+/// The maximum nesting depth of brackets.
 const DEEPEST: usize = 32;
 
 impl Expression {
@@ -50,7 +50,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What goes on as long as `fits`.
+    /// Consumes characters as long as `fits` accepts them.
     fn word(&mut self, fits: impl Fn(char) -> bool) -> &'a str {
         let rest = self.rest.trim_start();
         let end = rest.find(|c| !fits(c)).unwrap_or(rest.len());
@@ -165,7 +165,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// `64 KiB`, `largest`, `64 KiB..`, `..256 KiB`, `64 KiB..256 KiB` or `..`.
+/// Parses `64 KiB`, `largest`, `64 KiB..`, `..256 KiB`, `64 KiB..256 KiB` or `..`.
 fn span(text: &str) -> Result<Span, String> {
     if text == "largest" {
         return Ok(Span::Largest);

@@ -103,7 +103,7 @@ fn what_is_not_judged_is_left_out_of_series() {
 fn readers_are_told_what_is_not_judged() {
     let (plan, results) = partly_late();
     let said = plan.judged.as_ref().unwrap().left_out(&plan.grid, &results);
-    assert_eq!(said.unwrap(), "No claim is judged by C at 3; D at 2, 3: too late.");
+    assert_eq!(said.unwrap(), "Not judged: C at 3; D at 2, 3: too late.");
     let none = Plan { judged: None, ..plan };
     let verdict = |plan: &Plan| {
         let expression = Expression::parse("most(mean.cpu[d, ..])", &plan.grid).unwrap();

@@ -17,7 +17,7 @@ use crate::statistics::{
     DRAWS, Interval, Method, Statistic, Summary, plausible_share, resample, seed_of,
 };
 
-/// What it comes to and how sure that is; none if something was not measured.
+/// Evaluates an expression, with its uncertainty; `None` if something was not measured.
 pub(super) fn measure(value: &Expression, basis: Basis<'_>, results: &Results) -> Option<Estimate> {
     let pools = Pools::of(value, basis.grid, results);
     let measured = pools.evaluate(value, basis, Draw::AsMeasured)?;
@@ -28,15 +28,15 @@ pub(super) fn measure(value: &Expression, basis: Basis<'_>, results: &Results) -
     Some(Estimate { value: measured, interval })
 }
 
-/// Every statistic of a column of trials that a report shows, with its interval: the same as that
-/// of a claim that reads nothing else.
+/// Computes every statistic of a column of trials that a report shows, with its interval, which is
+/// the same as that of a claim that reads nothing else.
 pub(crate) fn summaries(
     point: &str,
     column: &str,
     trials: &[f64],
     statistics: &[Statistic],
 ) -> Vec<(Statistic, Summary)> {
-    // In order once, which each percentile wants.
+    // Sorted once, because every percentile needs it.
     let again = |draw| {
         let mut trials = resample(trials, seed_of([point, column], draw));
         trials.sort_unstable_by(f64::total_cmp);
@@ -63,12 +63,12 @@ fn is_share(measure: &Measure) -> bool {
     matches!(measure, Measure::Column(Statistic::Mean, column) if live::is_share(column))
 }
 
-/// Which trials are read.
+/// Which trials are used.
 #[derive(Clone, Copy)]
 enum Draw {
     AsMeasured,
     Again(u64),
-    /// Shares at the lower or upper end of their interval.
+    /// Shares at the lower or upper end of their intervals.
     End(fn(Interval) -> f64),
 }
 
@@ -94,7 +94,8 @@ impl<'a> Pools<'a> {
         value.evaluate(basis, &read)?.single().filter(|number| number.is_finite())
     }
 
-    /// The expression reads one share; where that ends, the expression does.
+    /// Returns the interval of an expression that reads a single share: its ends are those of the
+    /// expression at the ends of the share's interval.
     fn wilson(&self, value: &Expression, basis: Basis<'_>) -> Option<Interval> {
         let ends: [fn(Interval) -> f64; 2] = [|share| share.low, |share| share.high];
         let [one, other] = ends.map(|end| self.evaluate(value, basis, Draw::End(end)));
@@ -102,7 +103,8 @@ impl<'a> Pools<'a> {
         Some(Interval { low: one.min(other), high: one.max(other), method: Method::Wilson })
     }
 
-    /// None if no column has two trials: then nothing tells how much they vary.
+    /// Returns the bootstrap interval; `None` if no column has two trials, because their variation
+    /// is then unknown.
     fn bootstrap(&self, value: &Expression, basis: Basis<'_>) -> Option<Interval> {
         let mut most = 0;
         value.for_each_read(basis.grid, &mut |point, measure| {
@@ -131,7 +133,7 @@ impl Pool<'_> {
         let number = match (measure, draw) {
             (Measure::Column(statistic, column), Draw::Again(draw)) => {
                 let trials = self.all.columns.get(column)?;
-                // The same trials for each measure of a column, for they are read together.
+                // The same trials for every measure of a column, because they belong together.
                 let seed = seed_of([self.id, column], draw);
                 if is_share(measure) {
                     plausible_share(trials, seed)

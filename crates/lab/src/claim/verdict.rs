@@ -35,7 +35,7 @@ impl Outcome {
         }
     }
 
-    /// Of a claim, all of whose checks must hold.
+    /// Returns the outcome of a claim, all of whose checks must hold.
     pub(super) fn of_all(checks: &[CheckVerdict]) -> Self {
         let any = |outcome| checks.iter().any(|check| check.outcome == outcome);
         let order = [Self::Refused, Self::NotMeasured, Self::Undecided];
@@ -43,12 +43,12 @@ impl Outcome {
     }
 }
 
-/// A number and how sure it is.
+/// A number and its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Estimate {
-    /// The mean over the runs, or what all trials together come to.
+    /// The mean over the runs, or the value over all trials.
     pub(crate) value: f64,
-    /// None with a single run or trial.
+    /// `None` with a single run or trial.
     pub(crate) interval: Option<Interval>,
 }
 

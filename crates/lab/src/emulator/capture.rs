@@ -14,25 +14,25 @@ use super::error::EmulatorError;
 use super::host::Host;
 use destination::Destination;
 
-/// Bytes that are gathered before they go to the file's thread.
+/// Bytes that are collected before they are passed to the file's thread.
 const CHUNK: usize = 64 << 10;
-/// The most bytes gathered in one place.
+/// The maximum number of bytes collected.
 const LIMIT: usize = 2 << 20;
-/// Chunks that may wait for the disk: 64 MiB at most, as a rule much less.
+/// Chunks that can wait for the disk: at most 64 MiB, usually much less.
 const WAITING: usize = 1024;
 
 /// The interfaces of one path in the file.
 struct Interfaces {
     path: usize,
-    /// By [`Host`].
+    /// Indexed by [`Host`].
     ends: [CaptureInterface; 2],
 }
 
-/// Writes down the packets of some paths, where they are sent and where they arrive.
+/// Records the packets of some paths, both where they are sent and where they arrive.
 pub(super) struct Recorder {
     capture: Capture,
     paths: Vec<Interfaces>,
-    /// The time at which the emulator was started, since 1970.
+    /// The time at which the emulator was started, since the UNIX epoch.
     epoch: Duration,
     chunks: Option<SyncSender<Vec<u8>>>,
     writer: Option<JoinHandle<io::Result<()>>>,
@@ -40,7 +40,7 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// Begins a file with these paths: numbers and names.
+    /// Starts a file with these paths: numbers and names.
     pub(super) fn new(
         file: &Path,
         paths: &[(usize, String)],
@@ -62,7 +62,7 @@ impl Recorder {
         Ok(Self { capture, paths, epoch, chunks, writer, uncaptured: 0 })
     }
 
-    /// A packet is sent or arrives at a host.
+    /// Records a packet that is sent by a host or arrives at it.
     pub(super) fn packet(&mut self, now: Duration, path: usize, host: Host, ip: &[u8]) {
         let Some(of) = self.paths.iter().find(|of| of.path == path) else { return };
         self.capture.bytes(self.epoch + now, of.ends[host as usize], ip, None);
@@ -71,14 +71,15 @@ impl Recorder {
         }
     }
 
-    /// Packets left out.
+    /// Returns the number of packets left out.
     pub(super) const fn uncaptured(&self) -> u64 {
         self.uncaptured + self.capture.missed()
     }
 
     fn pass_on(&mut self) {
         let Some(chunks) = &self.chunks else { return };
-        // A chunk that finds no room stays here; at the limit, packets are left out and counted.
+        // A chunk for which there is no room stays here; at the limit, packets are left out and
+        // counted.
         let chunk = self.capture.take();
         if let Err(refused) = chunks.try_send(chunk) {
             use std::sync::mpsc::TrySendError::{Disconnected, Full};
@@ -91,7 +92,7 @@ impl Recorder {
     pub(super) fn finish(mut self) -> Result<(), EmulatorError> {
         let (chunks, rest) = (self.chunks.take(), self.capture.take());
         if let Some(chunks) = chunks {
-            // It fails only if the writer has; that is told below.
+            // This fails only if the writer has failed, which is reported below.
             let _ = chunks.send(rest);
         }
         let ended = self.writer.take().map(JoinHandle::join);
@@ -102,7 +103,7 @@ impl Recorder {
     }
 }
 
-/// How many blocks there are in a chunk; only whole blocks are.
+/// Returns the number of packets in a chunk, which contains only complete blocks.
 fn packets(mut chunk: &[u8]) -> u64 {
     let mut number = 0;
     while let Some(length) = chunk.get(4..8).and_then(|bytes| bytes.try_into().ok()) {

@@ -7,12 +7,12 @@ use super::error::EmulatorError;
 use super::frame::{Frame, PREFIX};
 use super::kernel;
 
-/// The most bytes that a device hands over at once: an unfinished packet of TCP, before it is cut.
+/// The maximum number of bytes that a device delivers at once: a TCP packet before segmentation.
 const LARGEST: usize = PREFIX + 65_536 + 128;
-/// Checksums left to us, and packets of TCP and UDP uncut: `TUN_F_CSUM`, `TSO4`, `TSO6`, `TSO_ECN`,
-/// `USO4`, `USO6` of linux/if_tun.h.
+/// Accept packets with incomplete checksums, and unsegmented TCP and UDP packets: `TUN_F_CSUM`,
+/// `TSO4`, `TSO6`, `TSO_ECN`, `USO4`, `USO6` of linux/if_tun.h.
 const OFFLOAD: usize = 0x01 | 0x02 | 0x04 | 0x08 | 0x20 | 0x40;
-/// The same without UDP, which kernels before 6.2 do not know.
+/// The same without UDP, which kernels before 6.2 do not support.
 const OFFLOAD_TCP: usize = 0x01 | 0x02 | 0x04 | 0x08;
 
 /// The device of a host on a path.
@@ -21,19 +21,19 @@ pub(super) struct Device {
     tun: OwnedFd,
 }
 
-/// What a device gave.
+/// The result of reading from a device.
 pub(super) enum Arrival {
     /// A packet.
     Packet(Frame),
-    /// Something that is no packet of IP.
+    /// Something that is not an IP packet.
     Nothing,
-    /// No more for now.
+    /// There is nothing to read at the moment.
     Empty,
-    /// Nor ever again: the interface was deleted.
+    /// There will never be anything to read again, because the interface was deleted.
     Gone,
 }
 
-/// Room to read into, once for all devices.
+/// A buffer for reading, shared by all devices.
 pub(super) struct Scratch(Vec<u8>);
 
 impl Scratch {
@@ -47,15 +47,15 @@ impl Device {
         Self { tun }
     }
 
-    /// Whether packets come uncut, with checksums still to be made. They may if nothing here looks
-    /// at single packets.
+    /// Sets whether packets are delivered unsegmented and with incomplete checksums, which is
+    /// allowed if single packets are not examined here.
     pub(super) fn set_uncut(&self, uncut: bool) -> Result<(), EmulatorError> {
         let set = |bits| kernel::set_offload(&self.tun, bits);
         let result = if uncut { set(OFFLOAD).or_else(|_| set(OFFLOAD_TCP)) } else { set(0) };
         result.map_err(EmulatorError::system("set up a TUN device"))
     }
 
-    /// The next packet that the host sends.
+    /// Reads the next packet that the host sends.
     pub(super) fn read(&self, scratch: &mut Scratch) -> Arrival {
         match rustix::io::read(&self.tun, &mut scratch.0[..]) {
             Ok(length) => {
@@ -67,7 +67,7 @@ impl Device {
         }
     }
 
-    /// Hands a packet to the host.
+    /// Passes a packet to the host.
     pub(super) fn write(&self, frame: &Frame) -> io::Result<()> {
         rustix::io::write(&self.tun, frame.with_prefix())?;
         Ok(())

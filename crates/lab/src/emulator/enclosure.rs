@@ -18,7 +18,7 @@ use super::user_namespace::not_allowed;
 
 /// The interface inside.
 const INTERFACE: &str = "eyas0";
-/// The longest packet of IP: nothing is cut for a line that there is not.
+/// The largest IP packet: there is no link that would require segmentation.
 const MTU: u32 = 65_535;
 
 /// The environment inside an enclosure.
@@ -57,7 +57,7 @@ impl Enclosure {
             let (namespace, device) = prepare(surroundings)?;
             let ended = |_| EmulatorError::Ended("the guard of the namespace has ended".to_owned());
             made.send(namespace).map_err(|_| ended(mpsc::RecvError))?;
-            // Nothing is started in it before it is certain that it will be ended.
+            // Nothing is started in it before it is certain that it will be killed in the end.
             go.recv().map_err(ended)?;
             Ok(work(device))
         };
@@ -88,7 +88,7 @@ impl Enclosure {
     }
 }
 
-/// Moves the calling thread into new namespaces, and sets them up.
+/// Moves the calling thread into new namespaces and sets them up.
 fn prepare(surroundings: &Surroundings) -> Result<(File, OwnedFd), EmulatorError> {
     kernel::leave_network_namespace().map_err(|cause| not_allowed("network", cause))?;
     kernel::leave_mount_namespace().map_err(|cause| not_allowed("mount", cause))?;
@@ -117,11 +117,11 @@ fn prepare(surroundings: &Surroundings) -> Result<(File, OwnedFd), EmulatorError
             ),
         )?;
     }
-    // What is mounted here is to be seen nowhere else.
+    // Mounts made here must not be visible elsewhere.
     mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)
         .map_err(EmulatorError::system("keep mounts apart"))?;
     for (seen, instead_of) in &surroundings.covers {
-        // A link leads to what is covered.
+        // A symbolic link leads to the file that is covered.
         let place = fs::canonicalize(instead_of).unwrap_or_else(|_| instead_of.clone());
         mount_bind(seen, &place).map_err(|cause| EmulatorError::Cover {
             file: instead_of.display().to_string(),

@@ -19,32 +19,32 @@ use super::error::EmulatorError;
 use super::host::Host;
 use super::path::{PathRun, Surroundings};
 
-/// Packets that are read from one device before the others, and what is due, have their turn.
+/// Packets read from one device before the others, and packets that are due, are served.
 const BATCH: usize = 32;
-/// So long before something is due the thread stays awake: about what waking up takes. It bounds
-/// the time that is spent waiting busily for each packet.
+/// How long before a packet is due the thread stays awake: about the wake-up latency. It limits the
+/// time spent busy-waiting for each packet.
 const AWAKE: Duration = Duration::from_micros(60);
 
-/// What the thread is asked to do.
+/// A request to the thread.
 pub(super) enum Request {
-    /// Another link, for this path and direction.
+    /// Replace the link of this path and direction.
     Reconfigure(usize, Direction, LinkConfig),
-    /// One change of the link of this path and direction.
+    /// Make one change to the link of this path and direction.
     Change(usize, Direction, LinkChange),
-    /// A capture of these paths, by number and name, into this file; one that runs ends.
+    /// Capture these paths, by number and name, to this file; a running capture is ended.
     Capture(PathBuf, Vec<(usize, String)>),
-    /// The end of the capture.
+    /// End the capture.
     EndCapture,
-    /// What has become of the packets.
+    /// Return the counters.
     Count(SyncSender<Counters>),
-    /// The end.
+    /// Stop.
     Stop,
 }
 
-/// A request and where its result goes.
+/// A request and the channel for its result.
 type Letter = (Request, SyncSender<Result<(), EmulatorError>>);
 
-/// Where requests are left.
+/// The sending side of the request queue.
 #[derive(Debug)]
 pub(super) struct Mailbox {
     letters: Sender<Letter>,
@@ -52,7 +52,7 @@ pub(super) struct Mailbox {
 }
 
 impl Mailbox {
-    /// Asks, and waits until it is done.
+    /// Sends a request, and waits until it has been carried out.
     pub(super) fn ask(&self, request: Request) -> Result<(), EmulatorError> {
         let ended = || EmulatorError::Ended("its thread does not answer".to_owned());
         let (reply, done) = sync_channel(1);
@@ -61,7 +61,7 @@ impl Mailbox {
         done.recv().map_err(|_| ended())?
     }
 
-    /// Asks for the counters.
+    /// Requests the counters.
     pub(super) fn count(&self) -> Result<Counters, EmulatorError> {
         let (reply, counted) = sync_channel(1);
         self.ask(Request::Count(reply))?;
@@ -69,7 +69,7 @@ impl Mailbox {
     }
 }
 
-/// Everything that the thread has.
+/// The state of the thread.
 pub(super) struct Engine {
     paths: Vec<PathRun>,
     letters: Receiver<Letter>,
@@ -82,8 +82,8 @@ pub(super) struct Engine {
 }
 
 impl Engine {
-    /// An engine and its mailbox. Whether it stays `awake` before something is due is the caller's
-    /// choice.
+    /// Creates an engine and its mailbox. `awake` determines whether it busy-waits before a packet
+    /// is due.
     pub(super) fn new(paths: Vec<PathRun>, awake: bool) -> Result<(Self, Mailbox), EmulatorError> {
         let bell = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)
             .map_err(EmulatorError::system("make a notification"))?;
@@ -96,7 +96,7 @@ impl Engine {
         Ok((Self { paths, letters, bell, started, epoch, awake, recorder, uncaptured }, mailbox))
     }
 
-    /// Moves packets until it is told to stop.
+    /// Moves packets until it is stopped.
     pub(super) fn run(mut self) -> Result<(), EmulatorError> {
         let mut scratch = Scratch::new();
         let mut ready = vec![false; self.paths.len() * 2];
@@ -121,7 +121,7 @@ impl Engine {
         self.started.elapsed()
     }
 
-    /// Hands over what is due, and says when the next thing is.
+    /// Delivers packets that are due, and returns when the next one is.
     fn deliver(&mut self) -> Option<Duration> {
         let mut next: Option<Duration> = None;
         for path in &mut self.paths {
@@ -139,8 +139,8 @@ impl Engine {
         next
     }
 
-    /// Waits until something is due, a host has sent something, or a request is there; says whether
-    /// one is. Devices are numbered by path, then by host.
+    /// Waits until a packet is due, a host has sent something, or a request has arrived, and
+    /// returns whether there is a request. Devices are numbered by path, then by host.
     fn wait(&self, due: Option<Duration>, ready: &mut [bool], gone: &[bool]) -> io::Result<bool> {
         let devices = self.paths.iter().flat_map(PathRun::devices);
         let watched = PollFlags::IN;
@@ -163,7 +163,7 @@ impl Engine {
         Ok(!polled[0].revents().is_empty())
     }
 
-    /// Reads what a host has sent; says whether there is still a device.
+    /// Reads what a host has sent, and returns whether the device still exists.
     fn read(&mut self, number: usize, scratch: &mut Scratch) -> bool {
         let path = &mut self.paths[number / 2];
         let host = Host::ALL[number % 2];
@@ -182,14 +182,14 @@ impl Engine {
         true
     }
 
-    /// Does what it is asked to; says whether that is to stop.
+    /// Carries out a request, and returns whether it was to stop.
     fn answer(&mut self) -> bool {
         let mut count = [0; 8];
         let _ = rustix::io::read(&self.bell, &mut count);
         while let Ok((request, reply)) = self.letters.try_recv() {
             let stop = matches!(request, Request::Stop);
             let result = self.serve(request);
-            // Who does not wait for the answer does not need it.
+            // A caller that does not wait for the result does not need it.
             let _ = reply.send(result);
             if stop {
                 return true;

@@ -113,7 +113,7 @@ pub enum EmulatorError {
 }
 
 impl EmulatorError {
-    /// For `map_err`: what was tried, and why it failed.
+    /// For `map_err`: the operation that was attempted, and why it failed.
     pub(super) fn system<E: Into<io::Error>>(what: &'static str) -> impl FnOnce(E) -> Self {
         move |cause| Self::System { what, cause: cause.into() }
     }

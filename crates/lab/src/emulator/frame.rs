@@ -4,7 +4,8 @@ use std::net::IpAddr;
 
 use eyas_netem::packet::{IPV4_HEADER, IPV6_HEADER, LinkPacket, Packet, ecn};
 
-/// Bytes of `struct virtio_net_hdr`, with which a TUN device says what is unfinished in a packet.
+/// The size of `struct virtio_net_hdr`, in which a TUN device describes what is incomplete in a
+/// packet.
 pub(super) const PREFIX: usize = 10;
 /// "More fragments" and the offset of a fragment, in an IPv4 header (RFC 791 §3.1).
 const FRAGMENT: u16 = 0x3fff;
@@ -12,7 +13,7 @@ const DONT_FRAGMENT: u16 = 0x4000;
 /// The protocol number of a fragment's header in IPv6 (RFC 8200 §4.5).
 const IPV6_FRAGMENT: u8 = 44;
 
-/// An IP packet, and before it what the device said of it.
+/// An IP packet, preceded by the header from the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Frame {
     bytes: Vec<u8>,
@@ -20,13 +21,13 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// A frame as it is read from a device; `None` if there is no IP packet in it.
+    /// Parses a frame as read from a device; `None` if it does not contain an IP packet.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let header = header_len(bytes.get(PREFIX..)?)?;
         Some(Self { bytes: bytes.to_vec(), header })
     }
 
-    /// A packet that was made here.
+    /// Creates a frame from a packet that was created here.
     pub(super) fn made(packet: &Packet, identification: u16) -> Self {
         let mut bytes = vec![0; PREFIX];
         packet.write_header(identification, &mut bytes);
@@ -34,12 +35,12 @@ impl Frame {
         Self { bytes, header: packet.header_len() }
     }
 
-    /// With what a device wants before the packet.
+    /// Returns the packet with the header that a device expects before it.
     pub(super) fn with_prefix(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The IP packet alone.
+    /// Returns the IP packet without that header.
     pub(super) fn ip(&self) -> &[u8] {
         &self.bytes[PREFIX..]
     }
@@ -56,18 +57,19 @@ impl Frame {
         u16::from_be_bytes([self.ip()[at], self.ip()[at + 1]])
     }
 
-    /// Whether it is a piece of a packet, whose ports are elsewhere or not all there is.
+    /// Returns whether it is a fragment, so that the ports are missing or only part of the payload
+    /// is present.
     pub(super) fn is_fragment(&self) -> bool {
         if self.is_v4() { self.word(6) & FRAGMENT != 0 } else { self.ip()[6] == IPV6_FRAGMENT }
     }
 
-    /// What a middlebox gets to see; `None` if the lengths in it do not agree.
+    /// Converts it for a middlebox; `None` if its length fields are inconsistent.
     pub(super) fn to_packet(&self) -> Option<Packet> {
         Packet::parse(self.ip())
     }
 
-    /// This frame as a middlebox has changed it: other addresses, another payload. What else is in
-    /// the header stays, such as the life time.
+    /// Returns this frame with the changes of a middlebox: other addresses, another payload. Other
+    /// header fields, such as the time to live, are kept.
     pub(super) fn changed(&self, packet: &Packet) -> Self {
         let mut bytes = self.bytes[..PREFIX + self.header].to_vec();
         bytes.extend_from_slice(&packet.payload);
@@ -102,7 +104,7 @@ impl Frame {
     }
 }
 
-/// Bytes of the IP header, if there is one.
+/// Returns the length of the IP header, if there is one.
 fn header_len(ip: &[u8]) -> Option<usize> {
     let length = match ip.first()? >> 4 {
         4 => usize::from(ip[0] & 0xf) * 4,

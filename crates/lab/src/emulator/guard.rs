@@ -11,7 +11,7 @@ use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
-/// Of the shell. Its standard output and error are the namespaces; it writes nothing.
+/// The script of the shell. Its standard output and error are the namespaces; it writes nothing.
 const SCRIPT: &str = r#"
 trap '' HUP INT QUIT TERM PIPE
 read -r _
@@ -36,7 +36,7 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Starts it.
+    /// Starts the guard.
     pub(super) fn start(namespaces: [&File; 2]) -> io::Result<Self> {
         let [first, second] = namespaces;
         let process = Command::new("sh")
@@ -54,7 +54,7 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // The end of the pipe starts it; it ends by itself.
+        // Closing the pipe triggers it; it then ends by itself.
         drop(self.process.stdin.take());
         let _ = self.process.wait();
     }

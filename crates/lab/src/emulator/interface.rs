@@ -33,7 +33,7 @@ impl InterfaceSetup {
     /// an address or a route.
     pub fn make(&self) -> Result<OwnedFd, EmulatorError> {
         let name = &self.name;
-        // It is a word of a line that another program reads.
+        // It becomes a word of a line that another program parses.
         let is_word = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
         if !name.starts_with(|letter: char| letter.is_ascii_alphanumeric())
             || !name.chars().all(is_word)
@@ -53,14 +53,14 @@ impl InterfaceSetup {
         Ok(device)
     }
 
-    /// What `ip -batch` is to do for one family.
+    /// Returns the lines for `ip -batch` for one address family.
     fn lines(&self, is_six: bool) -> String {
         let (name, mut lines) = (&self.name, String::new());
         let of_family = |of: &[(IpAddr, u8)]| {
             let of = of.iter().filter(|(ip, _)| ip.is_ipv6() == is_six);
             of.copied().collect::<Vec<_>>()
         };
-        // Nobody else is there who could have the same.
+        // No other host exists that could have the same address.
         let more = if is_six { " nodad" } else { "" };
         for (ip, bits) in of_family(&self.addresses) {
             let _ = writeln!(lines, "addr add {ip}/{bits} dev {name}{more}");

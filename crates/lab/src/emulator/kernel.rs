@@ -1,5 +1,5 @@
 //! System calls that neither the standard library nor safe wrappers offer: namespaces, TUN devices,
-//! and children that start in a namespace. The only unsafe code of this crate.
+//! and children that start in a namespace. This is the only unsafe code of this crate.
 #![allow(unsafe_code, reason = "system calls whose arguments the compiler cannot check")]
 
 use std::ffi::c_int;
@@ -19,18 +19,18 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space}
 const SET_INTERFACE: Opcode = opcode::write::<c_int>(b'T', 202);
 /// `TUNSETOFFLOAD`.
 const SET_OFFLOAD: Opcode = opcode::write::<u32>(b'T', 208);
-/// `IFF_TUN | IFF_NO_PI`: IP packets.
+/// `IFF_TUN | IFF_NO_PI`: plain IP packets.
 const TUN_PLAIN: u16 = 0x0001 | 0x1000;
-/// `IFF_VNET_HDR`: with a header of virtio before each.
+/// `IFF_VNET_HDR`: with a virtio header before each packet.
 const TUN_HEADER: u16 = 0x4000;
-/// `IFF_TUN_EXCL`: there must be no interface of this name yet.
+/// `IFF_TUN_EXCL`: fail if an interface of this name exists.
 const TUN_NEW: u16 = 0x8000;
-/// `IFF_NAPI`: the kernel works off what is written as it does the packets of a network card.
+/// `IFF_NAPI`: the kernel processes written packets like those of a network card.
 const TUN_NAPI: u16 = 0x0010;
 /// The longest name of an interface (`IFNAMSIZ` without the terminating zero).
 pub const LONGEST_NAME: usize = 15;
 
-/// `struct ifreq`: a name, and a union of which the flags are used here.
+/// `struct ifreq`: a name, and a union of which only the flags are used here.
 #[repr(C)]
 struct InterfaceRequest {
     name: [u8; LONGEST_NAME + 1],
@@ -38,40 +38,40 @@ struct InterfaceRequest {
     rest: [u8; 22],
 }
 
-/// Puts the calling thread into a new network namespace.
+/// Moves the calling thread into a new network namespace.
 pub(super) fn leave_network_namespace() -> io::Result<()> {
-    // SAFETY: of all that threads share, only the network namespace is no longer shared; no memory
-    // and no descriptor changes hands.
+    // SAFETY: of everything that threads share, only the network namespace is no longer shared;
+    // neither memory nor descriptors are affected.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }?;
     Ok(())
 }
 
-/// Makes the process, which must have one thread only, root of a new user namespace.
+/// Makes the process, which must have only one thread, root of a new user namespace.
 pub(super) fn leave_user_namespace() -> io::Result<()> {
     // SAFETY: as above; the kernel refuses if there is another thread.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER) }?;
     Ok(())
 }
 
-/// Lets the calling thread see mounts of its own.
+/// Moves the calling thread into a new mount namespace.
 pub(super) fn leave_mount_namespace() -> io::Result<()> {
-    // SAFETY: as above; of the directories that threads share, this one has copies from now on.
+    // SAFETY: as above; this thread has copies of the directories that threads share from now on.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }?;
     Ok(())
 }
 
-/// What a TUN device hands over.
+/// How a TUN device delivers packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TunKind {
-    /// Whole packets.
+    /// Complete packets.
     Plain,
-    /// Packets that may be unfinished, with a header that says so.
+    /// Packets that may be incomplete, with a header that says so.
     Uncut,
-    /// The same, and what arrives by it can be given to a thread of the kernel.
+    /// The same, and the packets written to it can be processed by a kernel thread.
     UncutThreaded,
 }
 
-/// Makes a TUN device in the network namespace of the calling thread. It is there for as long as the
+/// Creates a TUN device in the network namespace of the calling thread. It exists as long as the
 /// descriptor is open.
 pub(super) fn open_tun(name: &str, kind: TunKind) -> io::Result<OwnedFd> {
     let file = OpenOptions::new()
@@ -96,8 +96,8 @@ pub(super) fn open_tun(name: &str, kind: TunKind) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// Lets the calling thread run before all ordinary ones: first in, first out, at the least priority of
-/// its kind (sched(7)).
+/// Schedules the calling thread before all ordinary ones: first in, first out, with the lowest
+/// real-time priority (sched(7)).
 pub(super) fn run_first() -> io::Result<()> {
     let priority = libc::sched_param { sched_priority: 1 };
     // SAFETY: the structure outlives the call, and 0 is the calling thread.
@@ -107,14 +107,14 @@ pub(super) fn run_first() -> io::Result<()> {
     }
 }
 
-/// Says which kinds of unfinished packets the device hands over: bits of `TUN_F_*`.
+/// Sets which kinds of incomplete packets the device delivers: bits of `TUN_F_*`.
 pub(super) fn set_offload(tun: impl AsFd, bits: usize) -> io::Result<()> {
     // SAFETY: the argument is a number, not a pointer.
     unsafe { rustix::ioctl::ioctl(tun, IntegerSetter::<SET_OFFLOAD>::new_usize(bits)) }?;
     Ok(())
 }
 
-/// Lets the command begin in this network namespace.
+/// Makes the command start in this network namespace.
 pub(super) fn begin_within(command: &mut Command, namespace: Arc<File>) {
     let enter = move || {
         move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))
@@ -124,7 +124,8 @@ pub(super) fn begin_within(command: &mut Command, namespace: Arc<File>) {
     unsafe { command.pre_exec(enter) };
 }
 
-/// Lets the command begin in a user namespace in which the root of this one has this user and group.
+/// Makes the command start in a user namespace in which the root of this one has this user and
+/// group.
 pub(super) fn begin_as(command: &mut Command, user: u32, group: u32) {
     let maps = [
         (c"/proc/self/uid_map", format!("{user} 0 1")),

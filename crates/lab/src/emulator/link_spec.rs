@@ -10,7 +10,7 @@ use toml::{Table, Value};
 
 use crate::units::{Loss, Part, Queue, Rate, Size, Time};
 
-/// Every key that is understood, in the order of telling.
+/// Every supported key, in the order of listing.
 const KEYS: [&str; 11] = [
     "rate",
     "delay",
@@ -115,7 +115,7 @@ impl LinkSpec {
         };
         let time = || if none { Ok(Time::default()) } else { value.parse::<Time>().map_err(wrong) };
         let size = || value.parse::<Size>().map(|size| size.0);
-        // Bytes may go without their unit where nothing else is meant.
+        // Bytes may be given without a unit if nothing else can be meant.
         let bytes = || value.parse::<usize>().or_else(|_| size().map_err(wrong));
         let change = match key {
             "rate" if value == "none" => Change::Rate(None),

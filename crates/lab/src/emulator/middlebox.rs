@@ -11,7 +11,7 @@ use eyas_netem::middlebox::nat::{Nat, NatConfig, SctpTranslation};
 use eyas_netem::middlebox::reset::{ResetInjector, Trigger};
 use eyas_netem::packet::protocol;
 
-/// The most bytes of what a box looks for that its rule shows.
+/// The maximum number of bytes of a search pattern that its rule shows.
 const LONGEST_TEXT: usize = 24;
 
 /// A middlebox between the client and the link of a path. It never sees fragments: those are
@@ -114,8 +114,8 @@ impl MiddleboxConfig {
         }
     }
 
-    /// The boxes themselves, each with the family of addresses that it is for. A NAT needs the address
-    /// that it shows, and what answers for a router those of the server.
+    /// Builds the middleboxes, each with the address family that it handles. A NAT needs its
+    /// outside address, and a box that sends ICMP needs the addresses of the server.
     pub(super) fn build(
         &self,
         nat_address: Option<Ipv4Addr>,
@@ -149,7 +149,7 @@ impl MiddleboxConfig {
 /// A middlebox that can go to the emulator's thread.
 pub(super) type BoxedMiddlebox = Box<dyn Middlebox + Send>;
 
-/// The addresses that a middlebox is for; packets of others pass it by.
+/// The address family that a middlebox handles; packets of others bypass it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
     Any,
@@ -167,7 +167,7 @@ impl Family {
     }
 }
 
-/// A protocol as files call it.
+/// Returns the name of a protocol as in scenario files.
 fn name(number: u8) -> String {
     match number {
         protocol::TCP => "tcp".to_owned(),

@@ -118,7 +118,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_t
 #[derive(Debug)]
 pub struct Emulator {
     topology: Topology,
-    /// By [`Host`].
+    /// Indexed by [`Host`].
     namespaces: [Namespace; 2],
     mailbox: Mailbox,
     thread: Option<JoinHandle<Result<(), EmulatorError>>>,
@@ -287,7 +287,7 @@ impl Emulator {
 
 impl Drop for Emulator {
     fn drop(&mut self) {
-        // What lives inside ends first, so that nothing is sent to nowhere.
+        // The processes inside end first, so that they do not send into a void.
         drop(self.guard.take());
         let _ = self.mailbox.ask(Request::Stop);
         if let Some(thread) = self.thread.take() {
@@ -296,10 +296,10 @@ impl Drop for Emulator {
     }
 }
 
-/// Makes the calling thread wake up in time, and stay on its core.
+/// Sets the scheduling of the calling thread: prompt wake-ups, and a fixed core.
 fn settle(core: Option<usize>, first: bool) -> Result<(), EmulatorError> {
     if first {
-        // Who may not goes without: the times are less exact then.
+        // Without permission, times are less exact.
         let _ = kernel::run_first();
     }
     set_current_timer_slack(NonZeroU64::new(1))
@@ -307,12 +307,12 @@ fn settle(core: Option<usize>, first: bool) -> Result<(), EmulatorError> {
     core.map_or(Ok(()), |core| stay_on(None, core))
 }
 
-/// Whether a thread of this program may stay on this core.
+/// Returns whether a thread of this program may run on this core.
 fn is_allowed(core: usize) -> bool {
     core < CpuSet::MAX_CPU && sched_getaffinity(None).is_ok_and(|allowed| allowed.is_set(core))
 }
 
-/// Keeps a thread, or the calling one, on this core.
+/// Pins a thread, or the calling one, to this core.
 pub(crate) fn stay_on(thread: Option<Pid>, core: usize) -> Result<(), EmulatorError> {
     let mut set = CpuSet::new();
     if core >= CpuSet::MAX_CPU {
@@ -322,11 +322,12 @@ pub(crate) fn stay_on(thread: Option<Pid>, core: usize) -> Result<(), EmulatorEr
     sched_setaffinity(thread, &set).map_err(EmulatorError::system("stay on the core"))
 }
 
-/// Where programs of the system are looked for: also where users do not look.
+/// Returns the search path for system programs, including directories that are not in a user's
+/// path.
 fn search_path() -> OsString {
     let own = std::env::var_os("PATH").unwrap_or_default();
     let system = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"].map(PathBuf::from);
     let all = std::env::split_paths(&own).filter(|path| path.is_absolute()).chain(system);
-    // Only a path with a colon in it cannot be joined, and that was split above.
+    // Only a path that contains a colon cannot be joined, and those were split above.
     std::env::join_paths(all).unwrap_or(own)
 }

@@ -20,7 +20,7 @@ use super::topology::Topology;
 use super::user_namespace::not_allowed;
 use super::{kernel, receiver};
 
-/// The number of the routing table of the first path; those of the others follow.
+/// The number of the first path's routing table; those of the others follow.
 const FIRST_TABLE: usize = 100;
 /// The namespace of the calling thread.
 pub(super) const OWN: &str = "/proc/thread-self/ns/net";
@@ -33,17 +33,17 @@ pub struct Namespace {
     file: Arc<File>,
 }
 
-/// The calling thread is in a namespace until this is dropped.
+/// Keeps the calling thread in a namespace until dropped.
 #[derive(Debug)]
 pub struct Inside {
     before: File,
-    /// It belongs to the thread that made it.
+    /// It is tied to the thread that created it.
     _thread: PhantomData<*const ()>,
 }
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        // It came from there, so it may go back; if not, the thread stays where it is.
+        // The thread came from there, so it may return; if it cannot, it stays where it is.
         let _ = enter(&self.before);
     }
 }
@@ -120,11 +120,11 @@ impl Namespace {
 pub(super) struct Built {
     pub(super) namespace: Namespace,
     pub(super) tuns: Vec<OwnedFd>,
-    /// The threads of the kernel that work off what arrives, if it has such.
+    /// The kernel threads that process received packets, if there are any.
     pub(super) receivers: Vec<Pid>,
 }
 
-/// Makes the namespace of a host, and its interfaces in it.
+/// Creates the namespace of a host and the interfaces in it.
 pub(super) fn build(host: Host, topology: &Topology) -> Result<Built, EmulatorError> {
     let making = || {
         kernel::leave_network_namespace().map_err(|cause| not_allowed("network", cause))?;
@@ -144,13 +144,13 @@ pub(super) fn build(host: Host, topology: &Topology) -> Result<Built, EmulatorEr
     })
 }
 
-/// Makes and sets up the devices, in the namespace of the calling thread.
+/// Creates and configures the devices, in the namespace of the calling thread.
 fn interfaces(
     host: Host,
     topology: &Topology,
     core: Option<usize>,
 ) -> Result<Vec<OwnedFd>, EmulatorError> {
-    // Packets to one address may come by the interface of another.
+    // Packets to one address may arrive at the interface of another.
     let _ = fs::write("/proc/sys/net/ipv4/conf/all/rp_filter", "0");
     let mut tuns = Vec::new();
     for name in topology.interfaces() {
@@ -167,25 +167,27 @@ fn interfaces(
     Ok(tuns)
 }
 
-/// Sets an interface up so that nobody talks on it but who is asked to, and packets to one address may
-/// come by the interface of another.
+/// Configures an interface so that only requested packets are sent on it, and packets to one
+/// address may arrive at the interface of another.
 pub(super) fn keep_quiet(name: &str) {
     set(name, "ipv4", "rp_filter", "0");
     have_no_words_of_its_own(name);
 }
 
-/// Sets an interface up so that the kernel looks for no routers on it, and gives it no address.
+/// Configures an interface so that the kernel does not search for routers on it and does not assign
+/// addresses to it.
 pub(super) fn have_no_words_of_its_own(name: &str) {
     set(name, "ipv6", "addr_gen_mode", "1");
     set(name, "ipv6", "router_solicitations", "0");
 }
 
 fn set(name: &str, family: &str, key: &str, value: &str) {
-    // Without IPv6 in the kernel there is nothing to set.
+    // Without IPv6 in the kernel there is nothing to configure.
     let _ = fs::write(format!("/proc/sys/net/{family}/conf/{name}/{key}"), value);
 }
 
-/// What `ip -batch` is to do for the addresses of one family; interfaces belong to the first.
+/// Returns the lines for `ip -batch` for the addresses of one family; the interfaces are created
+/// with the first.
 fn commands(host: Host, topology: &Topology, six: bool) -> String {
     let mut lines = Vec::new();
     let paths = || topology.interfaces().zip(&topology.paths);
@@ -205,7 +207,7 @@ fn commands(host: Host, topology: &Topology, six: bool) -> String {
         if place == 0 {
             lines.push(format!("route add default dev {name} src {address}"));
         }
-        // What is sent from an address goes over its path, wherever it goes.
+        // Packets from an address use its path, whatever their destination.
         let table = FIRST_TABLE + number;
         lines.push(format!("route add default dev {name} src {address} table {table}"));
         lines.push(format!("rule add from {address} lookup {table} priority {table}"));
@@ -232,8 +234,8 @@ pub(super) fn run_ip(whose: impl Display, family: &str, lines: &str) -> Result<(
     written.map_err(failed)
 }
 
-/// Packets that the interfaces could not pass on to the emulator, in the namespace of the calling
-/// thread: the column of packets dropped in sending (proc_pid_net(5)).
+/// Returns the number of packets that the interfaces could not pass to the emulator, in the
+/// namespace of the calling thread: the column of packets dropped while sending (proc_pid_net(5)).
 pub(super) fn missed(topology: &Topology) -> u64 {
     let table = fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
     let interfaces: Vec<String> = topology.interfaces().collect();
@@ -245,7 +247,8 @@ pub(super) fn missed(topology: &Topology) -> u64 {
     table.lines().filter_map(dropped).sum()
 }
 
-/// Whether somebody listens in the namespace of the calling thread: on TCP, or on UDP at all.
+/// Returns whether a socket is listening on TCP, or UDP is used at all, in the namespace of the
+/// calling thread.
 fn is_listening() -> bool {
     let has = |table: &str, state: Option<&str>| {
         let rows = fs::read_to_string(format!("/proc/thread-self/net/{table}")).unwrap_or_default();
@@ -254,7 +257,7 @@ fn is_listening() -> bool {
             .skip(1)
             .any(|row| state.is_none_or(|state| state_of(row).as_deref() == Some(state)))
     };
-    // 0A is TCP_LISTEN of net/tcp_states.h.
+    // 0A is TCP_LISTEN in net/tcp_states.h.
     ["tcp", "tcp6"].into_iter().any(|table| has(table, Some("0A")))
         || ["udp", "udp6"].into_iter().any(|table| has(table, None))
 }

@@ -18,38 +18,38 @@ use super::host::Host;
 use super::middlebox::{BoxedMiddlebox, Family, MiddleboxConfig};
 use super::topology::PathTopology;
 
-/// The kind of entity of [`random::derive`] that a direction of a path is.
+/// The entity kind of [`random::derive`] for a direction of a path.
 const DIRECTION: u64 = 3;
 
-/// One direction: its link, and what it could not hand over.
+/// One direction: its link, and the packets that could not be delivered.
 struct Lane {
     config: LinkConfig,
     link: Link<Frame>,
     unwritten: u64,
 }
 
-/// A path at work.
+/// A running path.
 pub(super) struct PathRun {
     number: usize,
     name: String,
-    /// By [`Host`].
+    /// Indexed by [`Host`].
     devices: [Device; 2],
     boxes: Vec<(Family, BoxedMiddlebox)>,
-    /// What the boxes were made of, each with how many boxes it made.
+    /// The configurations of the boxes, each with the number of boxes built from it.
     configs: Vec<(MiddleboxConfig, usize)>,
-    /// By [`Direction`].
+    /// Indexed by [`Direction`].
     lanes: [Lane; 2],
     fragments: u64,
     identification: u16,
 }
 
-/// What the engine lends to a path: the time, and who writes down packets.
+/// What the engine provides to a path: the time and the recorder.
 pub(super) struct Surroundings<'a> {
     pub(super) now: Duration,
     pub(super) recorder: &'a mut Option<Recorder>,
 }
 
-/// Whether nothing happens to single packets on such a link.
+/// Returns whether such a link does not treat packets individually.
 fn is_plain(config: &LinkConfig) -> bool {
     config.rate.is_none()
         && config.delay.is_zero()
@@ -61,7 +61,7 @@ fn is_plain(config: &LinkConfig) -> bool {
         && config.reordering == Reordering::Never
 }
 
-/// The host that sends in this direction.
+/// Returns the host that sends in this direction.
 pub(super) const fn sender(direction: Direction) -> Host {
     match direction {
         Direction::Forward => Host::Client,
@@ -107,7 +107,7 @@ impl PathRun {
         &self.devices
     }
 
-    /// Lets packets come uncut where nobody looks at single ones.
+    /// Lets packets arrive unsegmented if single packets are not examined.
     pub(super) fn cut_or_not(&self, recorded: bool) -> Result<(), EmulatorError> {
         for direction in [Direction::Forward, Direction::Backward] {
             let uncut = !recorded
@@ -118,7 +118,7 @@ impl PathRun {
         Ok(())
     }
 
-    /// A host has sent a packet.
+    /// Handles a packet that a host has sent.
     pub(super) fn arrive(&mut self, around: &mut Surroundings<'_>, host: Host, frame: Frame) {
         if let Some(recorder) = around.recorder {
             recorder.packet(around.now, self.number, host, frame.ip());
@@ -129,7 +129,7 @@ impl PathRun {
         }
     }
 
-    /// Hands over all that is due.
+    /// Delivers all packets that are due.
     pub(super) fn deliver(&mut self, around: &mut Surroundings<'_>) {
         while let Some(frame) = self.lanes[Direction::Forward as usize].link.poll(around.now) {
             self.hand_over(around, Host::Server, &frame);
@@ -147,14 +147,14 @@ impl PathRun {
         }
     }
 
-    /// When something is due again.
+    /// Returns when something is due again.
     pub(super) fn next_timeout(&self) -> Option<Duration> {
         let links = self.lanes.iter().filter_map(|lane| lane.link.next_timeout());
         links.chain(self.boxes.iter().filter_map(|(_, middlebox)| middlebox.next_timeout())).min()
     }
 
     fn offer(&mut self, now: Duration, direction: Direction, frame: Frame) {
-        // What is dropped at once is counted by the link.
+        // Packets that are dropped at once are counted by the link.
         let _ = self.lanes[direction as usize].link.offer(now, frame);
     }
 
@@ -169,13 +169,13 @@ impl PathRun {
         }
     }
 
-    /// Through all boxes, from the client or from the link.
+    /// Passes a packet through all boxes, from the client or from the link.
     fn pass_boxes(&mut self, around: &mut Surroundings<'_>, from: Side, frame: Frame) {
         let gap = if from == Side::Inside { 0 } else { self.boxes.len() };
         self.onward(around, VecDeque::from([(gap, from, frame)]));
     }
 
-    /// Goes on with packets that are between two boxes, or before the first or behind the last.
+    /// Continues with packets that are between two boxes, before the first or behind the last.
     fn onward(&mut self, around: &mut Surroundings<'_>, mut going: VecDeque<(usize, Side, Frame)>) {
         while let Some((gap, from, frame)) = going.pop_front() {
             let number = match from {
@@ -204,7 +204,7 @@ impl PathRun {
         }
     }
 
-    /// What leaves a box, after `entered` has gone in.
+    /// Collects what leaves a box after `entered` has been passed to it.
     fn leave_box(
         &mut self,
         now: Duration,
@@ -232,14 +232,14 @@ impl PathRun {
         left
     }
 
-    /// Makes one direction another link.
+    /// Replaces the link of one direction.
     pub(super) fn reconfigure(&mut self, now: Duration, direction: Direction, config: LinkConfig) {
         let lane = &mut self.lanes[direction as usize];
         lane.link.reconfigure(now, config.clone());
         lane.config = config;
     }
 
-    /// Changes one thing of one direction.
+    /// Makes one change to one direction.
     pub(super) fn change(&mut self, now: Duration, direction: Direction, change: LinkChange) {
         let lane = &mut self.lanes[direction as usize];
         match &change {
@@ -252,7 +252,7 @@ impl PathRun {
         lane.link.change(now, change);
     }
 
-    /// Of each middlebox, whatever it consists of.
+    /// Returns the counters of each middlebox, whatever it consists of.
     fn middleboxes(&self) -> Vec<MiddleboxCounters> {
         let mut boxes = self.boxes.iter().map(|(_, middlebox)| middlebox.counters());
         let count = |(config, number): &(MiddleboxConfig, usize)| MiddleboxCounters {

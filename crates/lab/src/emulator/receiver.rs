@@ -13,11 +13,13 @@ use rustix::process::Pid;
 use super::error::EmulatorError;
 use super::topology::Topology;
 
-/// Its own view of the devices, for `/sys` shows those of the namespace in which it was mounted.
+/// Mounts its own view of the devices, because `/sys` shows those of the namespace in which it was
+/// mounted.
 const SCRIPT: &str = "mount -t sysfs sysfs /sys && for name in \"$@\"; do \
                       echo 1 >\"/sys/class/net/$name/threaded\" || exit 1; done";
 
-/// Gives the devices of the topology, in the namespace of the calling thread, threads on this core.
+/// Gives the devices of the topology, in the namespace of the calling thread, kernel threads on
+/// this core.
 pub(super) fn settle(topology: &Topology, core: usize) -> Result<Vec<Pid>, EmulatorError> {
     let names: Vec<String> = topology.interfaces().collect();
     let before = threads_of(&names);
@@ -41,14 +43,14 @@ pub(super) fn settle(topology: &Topology, core: usize) -> Result<Vec<Pid>, Emula
         return Err(EmulatorError::Receivers(said.to_owned()));
     }
     for thread in &own {
-        // The kernel's threads listen to root of the whole machine alone.
+        // Only root of the whole machine can control kernel threads.
         let stays = super::stay_on(Some(*thread), core);
         stays.map_err(|cause| EmulatorError::Receivers(cause.to_string()))?;
     }
     Ok(own)
 }
 
-/// The kernel's threads for devices of these names, in whatever namespace.
+/// Returns the kernel threads for devices with these names, in any namespace.
 fn threads_of(names: &[String]) -> Vec<Pid> {
     let is_one = |thread: &Pid| {
         let path = format!("/proc/{}/comm", thread.as_raw_nonzero());

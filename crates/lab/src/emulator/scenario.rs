@@ -212,7 +212,7 @@ impl Scenario {
     }
 }
 
-/// Takes a key out of a table and reads it.
+/// Removes a key from a table and parses its value.
 fn take<T: serde::de::DeserializeOwned>(
     place: &str,
     table: &mut Table,

@@ -12,11 +12,11 @@ use super::middlebox::MiddleboxConfig;
 
 /// The maximum number of paths: their number is one byte of their addresses.
 pub const MAX_PATHS: usize = 32;
-/// The longest name of a path, in letters: what a line of a table has room for.
+/// The maximum length of a path's name, in letters: the width of a table column.
 const LONGEST_NAME: usize = 32;
 /// The default MTU of interfaces, in bytes: that of Ethernet.
 pub const DEFAULT_MTU: u32 = 1500;
-/// The least MTU of IPv6 (RFC 8200 §5), and the most that an interface can have.
+/// The minimum MTU of IPv6 (RFC 8200 §5), and the maximum MTU of an interface.
 const MTUS: std::ops::RangeInclusive<u32> = 1280..=65_535;
 
 /// One path between the hosts: an interface on each host, and what is between them.
@@ -43,8 +43,8 @@ pub struct PathTopology {
 }
 
 impl PathTopology {
-    /// Path number `number`, starting at 1, with addresses reserved for benchmarking: 198.18.N.1
-    /// and 198.18.N.2 (RFC 2544 §C.2.2), 2001:2:0:N::1 and 2001:2:0:N::2 (RFC 5180 §8).
+    /// Creates path number `number`, starting at 1, with addresses reserved for benchmarking:
+    /// 198.18.N.1 and 198.18.N.2 (RFC 2544 §C.2.2), 2001:2:0:N::1 and 2001:2:0:N::2 (RFC 5180 §8).
     #[must_use]
     pub fn numbered(number: u8, name: &str) -> Self {
         let six = |host| Ipv6Addr::new(0x2001, 2, 0, u16::from(number), 0, 0, 0, host);
@@ -114,7 +114,7 @@ impl Default for Topology {
 }
 
 impl Topology {
-    /// A single path named `path`, with the same link in both directions.
+    /// Creates a single path named `path`, with the same link in both directions.
     #[must_use]
     pub fn single(link: &LinkConfig) -> Self {
         Self::default().with_path("path", link.clone(), link.clone())
@@ -167,7 +167,7 @@ impl Topology {
         self.interfaces().zip(&self.paths).find(|(_, own)| own.name == path).map(|(name, _)| name)
     }
 
-    /// The interfaces of all paths, in their order.
+    /// Returns the interfaces of all paths, in order.
     pub(super) fn interfaces(&self) -> impl Iterator<Item = String> {
         let process = self.server_core.map(|_| std::process::id());
         (1..=self.paths.len()).map(move |number| match process {
@@ -176,7 +176,7 @@ impl Topology {
         })
     }
 
-    /// What to say when there is no path of this name.
+    /// Returns the error for a path that does not exist.
     pub(super) fn no_such_path(&self, name: &str) -> EmulatorError {
         let known: Vec<&str> = self.paths.iter().map(|path| path.name.as_str()).collect();
         EmulatorError::NoSuchPath { name: name.to_owned(), known: known.join(", ") }

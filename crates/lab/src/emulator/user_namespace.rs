@@ -1,4 +1,4 @@
-//! A user namespace in which an ordinary user is root, and advice where there is none.
+//! A user namespace in which an ordinary user is root, and advice if it cannot be created.
 
 use std::fs;
 use std::io;
@@ -9,8 +9,8 @@ use rustix::thread::{CapabilitySet, capabilities};
 use super::error::EmulatorError;
 use super::kernel;
 
-/// What keeps ordinary users from user namespaces: a file below /proc/sys, what is in it then, and the
-/// setting that lets them.
+/// What keeps ordinary users from creating user namespaces: a file below /proc/sys, its content in
+/// that case, and the setting that allows it.
 const SWITCHES: [(&str, &str, &str); 3] = [
     ("user/max_user_namespaces", "0", "user.max_user_namespaces=10000"),
     ("kernel/unprivileged_userns_clone", "0", "kernel.unprivileged_userns_clone=1"),
@@ -59,13 +59,13 @@ pub fn become_root() -> Result<Option<FormerUser>, EmulatorError> {
     Ok(Some(FormerUser { user: user.as_raw(), group: group.as_raw() }))
 }
 
-/// What to say where a namespace of this kind cannot be made.
+/// Returns the error if a namespace of this kind cannot be created.
 pub(super) fn not_allowed(kind: &'static str, cause: io::Error) -> EmulatorError {
     let read = |file: &str| fs::read_to_string(format!("/proc/sys/{file}")).ok();
     EmulatorError::NotAllowed { kind, cause, remedy: remedy(read) }
 }
 
-/// The one thing to do, by what the machine is set to.
+/// Returns the advice that fits the settings of the machine.
 fn remedy(read: impl Fn(&str) -> Option<String>) -> String {
     let is_set = |file: &str, value: &str| read(file).is_some_and(|text| text.trim() == value);
     match SWITCHES.iter().find(|(file, value, _)| is_set(file, value)) {

@@ -1,4 +1,4 @@
-//! A run: a load that races all candidates there are.
+//! A run of a load that races all available candidates.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::AtomicBool;
@@ -17,15 +17,15 @@ use crate::load::{Arrivals, Extent, Load};
 use crate::run::RunResult;
 use crate::situation::live::{AllTransportsSetup, Between, RaceOf, Secured};
 
-/// The web's; the host is the server's own.
+/// The HTTPS port; the server has its own host, so all ports are free.
 const PORT: u16 = 443;
-/// The name that has both addresses.
+/// The name that resolves to both addresses.
 const NAME: &str = "six.test";
-/// In the order in which they come to the race, each wanted more than those before it; but MPTCP,
-/// which is as good as TCP at getting through, is wanted more than TCP alone.
+/// In the order in which they are added to the race, each preferred to those before it; except
+/// MPTCP, which gets through as often as TCP and is preferred to TCP alone.
 const TRANSPORTS: [Transport; 5] =
     [Transport::Tcp, Transport::SctpUdp, Transport::Sctp, Transport::Quic, Transport::Mptcp];
-/// When a request is given up.
+/// The time limit of a request.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Run for AllTransportsSetup {
@@ -78,7 +78,7 @@ fn load(setup: &AllTransportsSetup, server: Vec<IpAddr>, seed: u64) -> Result<Lo
 }
 
 impl AllTransportsSetup {
-    /// The candidates, and how they are tried.
+    /// Returns the candidates and how they are tried.
     fn policy(&self) -> Policy {
         let count = self.candidates.div_ceil(2);
         let mut transports: Vec<Transport> = TRANSPORTS[..count].iter().rev().copied().collect();

@@ -1,16 +1,16 @@
-//! A run: fetches of one client, told apart by the packets at its end of the links.
+//! A run: fetches of one client, observed through the packets at its end of the links.
 //!
-//! | file | job |
+//! | file | purpose |
 //! | --- | --- |
 //! | `clients` | the hosts, and the trials one after another |
 //! | `addresses` | the addresses of the name, and what is behind them |
 //! | `zone` | the name server |
-//! | `servers` | what listens at the addresses |
+//! | `servers` | the listeners at the addresses |
 //! | `program` | the client's process |
-//! | `capture`, `seen` | packets out of a capture, and what they say |
-//! | `measures` | packets to numbers |
-//! | `behind` | packets to one more: whether the machine kept up |
-//! | `lines` | packets to lines for people |
+//! | `capture`, `seen` | reading a capture, and parsing its packets |
+//! | `measures` | deriving measures from packets |
+//! | `behind` | deriving whether the machine kept up |
+//! | `lines` | packets as lines for readers |
 
 mod addresses;
 mod behind;
@@ -39,12 +39,12 @@ use seen::Seen;
 use servers::{Hosted, Servers};
 use zone::Zone;
 
-/// The paths of the families; the name server is on that of IPv4.
+/// The paths of the address families; the name server is on the IPv4 path.
 const FOUR: &str = "four";
 const SIX: &str = "six";
-/// What is fetched: a page, for browsers keep anything else as a file.
+/// The path that is fetched: a page, because browsers save anything else as a file.
 const PAGE: &str = "/";
-/// How long packets of a fetch that has ended are still waited for.
+/// How long to wait for packets of a fetch that has ended.
 const AFTER: Duration = Duration::from_millis(20);
 
 impl Run for ClientsSetup {
@@ -88,7 +88,7 @@ fn topology(setup: &ClientsSetup, seed: u64) -> Topology {
     Topology { paths: vec![four, six], ..Topology::default() }.with_seed(seed)
 }
 
-/// One trial: a name and a home directory that were never used before.
+/// One trial: a name and a home directory that have not been used before.
 struct Trial<'a> {
     setup: &'a ClientsSetup,
     bed: &'a Testbed,
@@ -98,8 +98,8 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// Gives the reason where there was nothing to measure: who asks for nothing has not failed at the
-    /// network.
+    /// Returns the reason if there was nothing to measure: a client that sends nothing has not
+    /// failed because of the network.
     fn run(
         &self,
         directory: &Path,
@@ -138,12 +138,12 @@ impl Trial<'_> {
                 observed.courses.push(lines::course(&what, &seen, begin));
             }
         }
-        // Browsers leave much behind, and nobody looks at it any more.
+        // Browsers leave many files behind, which are not needed any more.
         let _ = std::fs::remove_dir_all(&home);
         Ok(unheard)
     }
 
-    /// One fetch: its packets, and when its process ended.
+    /// Executes one fetch, and returns its packets and the time at which its process ended.
     fn fetch(
         &self,
         directory: &Path,
@@ -161,13 +161,13 @@ impl Trial<'_> {
         let bytes = std::fs::read(&file).map_err(|cause| LiveError::Inside(cause.to_string()))?;
         let packets = capture::packets(&bytes);
         let mut seen = at_the_client(&packets);
-        // What browsers ask for on their own account is none of the fetch.
+        // Requests that browsers make on their own account do not belong to the fetch.
         seen.retain(|packet| measures::belongs(packet, name));
         Ok((seen, ended?.at))
     }
 }
 
-/// What the packets at the client's end of the links say.
+/// Returns the packets at the client's end of the links.
 fn at_the_client(packets: &[capture::Captured]) -> Vec<Seen> {
     let end = format!("at the {}", Host::Client);
     let own = |packet: &&capture::Captured| packet.interface.ends_with(&end);
@@ -176,19 +176,19 @@ fn at_the_client(packets: &[capture::Captured]) -> Vec<Seen> {
         seen::parse(packet.at, is_client(source), &packet.ip)
     };
     let mut seen: Vec<Seen> = packets.iter().filter(own).filter_map(look).collect();
-    // Each link writes its own packets in order.
+    // Each link records its own packets in order.
     seen.sort_by_key(|packet| packet.at);
     seen
 }
 
-/// Whether an address is the client's, on either path.
+/// Returns whether an address belongs to the client, on either path.
 fn is_client(address: std::net::IpAddr) -> bool {
     let paths = [PathTopology::numbered(1, FOUR), PathTopology::numbered(2, SIX)];
     paths.iter().any(|path| path.addresses(Host::Client).contains(&address))
 }
 
-/// Puts what a fetch came to into the columns. Of later fetches some measures have columns of their
-/// own.
+/// Stores the measures of a fetch in the columns. Some measures of later fetches have separate
+/// columns.
 fn put(run: &mut RunResult, fetch: u32, measures: &Measures) {
     for (measure, number) in measures {
         let column = match fetch {

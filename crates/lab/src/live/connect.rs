@@ -1,4 +1,4 @@
-//! A run: its trials, side by side.
+//! A run: its trials, executed concurrently.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -15,13 +15,13 @@ use crate::run::RunResult;
 use crate::situation::live::{ConnectSetup, LinkSetup, Memory};
 use crate::units::Part;
 
-/// The pause that makes the second column of second requests.
+/// The pause that belongs to the second column of second requests.
 const LONG_PAUSE: Duration = Duration::from_secs(10);
 
 impl Run for ConnectSetup {
     fn run(&self, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
         let learnt_over = match self.memory {
-            // What the network loses is to be learnt from what it loses.
+            // The losses of the network are to be learnt from actual losses.
             Memory::Network => self.link,
             Memory::Empty | Memory::Warm => LinkSetup { loss: Part::default(), ..self.link },
         };
@@ -55,7 +55,7 @@ impl Run for ConnectSetup {
     }
 }
 
-/// The policy of the client's races.
+/// Returns the policy of the client's races.
 fn policy(setup: &ConnectSetup) -> Policy {
     let mut policy = setup.way.race(setup.give_up.0);
     policy.second_tries = setup.second_tries.unwrap_or(policy.second_tries);
@@ -92,7 +92,7 @@ fn sum_up(setup: &ConnectSetup, outcomes: &[(usize, Outcome)], traffic: Traffic)
     run
 }
 
-/// The column of the trial that waits so long.
+/// Returns the column for a trial with this pause.
 fn second_column(pause: Duration) -> &'static str {
     match pause {
         Duration::ZERO => "second-at-once",

@@ -1,4 +1,4 @@
-//! A load over TCP, SCTP or the race of both.
+//! A load over TCP, over SCTP, or with a race of both.
 
 mod client;
 
@@ -14,7 +14,7 @@ use crate::emulator::{MiddleboxConfig, Topology};
 use crate::run::RunResult;
 use crate::situation::live::{CostSetup, SctpIn};
 
-/// Where the server listens; the host is its own, so all ports are free.
+/// The port that the server listens on; it has its own host, so all ports are free.
 const PORT: u16 = 8443;
 
 impl Run for CostSetup {

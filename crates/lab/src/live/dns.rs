@@ -1,6 +1,7 @@
-//! A name server: one address, and HTTPS records (RFC 9460) for those who look under the right name.
+//! A name server: one address, and HTTPS records (RFC 9460) for certain names.
 //!
-//! Names under `records.` have HTTPS records, others have none; all lead to the same address.
+//! Names under `records.` have HTTPS records, others have none; all of them resolve to the same
+//! address.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -19,7 +20,8 @@ const HTTPS: u16 = 65;
 /// The length of a header (RFC 1035 §4.1.1).
 const HEADER: usize = 12;
 
-/// Answers until it is dropped; never ends by itself while the host has a name server's port.
+/// Answers queries until it is dropped; does not end by itself as long as the host has a free DNS
+/// port.
 pub(super) async fn serve(ip: IpAddr) {
     let Ok(socket) = UdpSocket::bind(SocketAddr::new(ip, PORT)).await else {
         return std::future::pending().await;
@@ -33,7 +35,7 @@ pub(super) async fn serve(ip: IpAddr) {
     }
 }
 
-/// The answer to a query with one question; none to anything else.
+/// Returns the answer to a query with one question; `None` for anything else.
 fn answer(query: &[u8], ip: IpAddr) -> Option<Vec<u8>> {
     let (labels, end) = labels(query)?;
     let question = query.get(HEADER..end.checked_add(4)?)?;
@@ -44,12 +46,12 @@ fn answer(query: &[u8], ip: IpAddr) -> Option<Vec<u8>> {
         _ => None,
     };
     let mut answer = query.get(..2)?.to_vec();
-    // A response, authoritative; recursion is as wanted; no error.
+    // An authoritative response; the recursion bit is copied; no error.
     answer.extend([0x84 | query.get(2)? & 1, 0]);
     answer.extend([0, 1, 0, u8::from(record.is_some()), 0, 0, 0, 0]);
     answer.extend(question);
     if let Some(record) = record {
-        // The name of the question, the type, class IN, a minute.
+        // The name of the question, the type, class IN, a time to live of one minute.
         answer.extend([0xc0, HEADER as u8]);
         answer.extend(kind.to_be_bytes());
         answer.extend([0, 1, 0, 0, 0, 60]);
@@ -59,7 +61,7 @@ fn answer(query: &[u8], ip: IpAddr) -> Option<Vec<u8>> {
     Some(answer)
 }
 
-/// The labels of the question's name, and where its type begins.
+/// Returns the labels of the question's name, and the offset of its type.
 fn labels(query: &[u8]) -> Option<(Vec<String>, usize)> {
     let mut labels = Vec::new();
     let mut at = HEADER;
@@ -75,7 +77,7 @@ fn labels(query: &[u8]) -> Option<(Vec<String>, usize)> {
     }
 }
 
-/// The record of `_PORT._https.records.…`: what the server at that port speaks.
+/// Returns the record of `_PORT._https.records.…`: the protocols of the server at that port.
 fn https(labels: &[String]) -> Option<Vec<u8>> {
     let port: u16 = labels.first()?.strip_prefix('_')?.parse().ok()?;
     let kind = Kind::ALL.into_iter().find(|kind| kind.port() == port)?;
@@ -83,8 +85,8 @@ fn https(labels: &[String]) -> Option<Vec<u8>> {
         return None;
     }
     let alpn: &[u8] = if kind.speaks_http3() { b"\x02h3\x02h2" } else { b"\x02h2" };
-    // Priority 1, the name without the port's labels, the parameters alpn and port. The owner's
-    // own name, ".", would be another one to look up.
+    // Priority 1, the name without the port's labels, the parameters alpn and port. The target name
+    // "." (the owner itself) would be another name to look up.
     let mut record = vec![0, 1];
     for label in &labels[2..] {
         record.push(u8::try_from(label.len()).ok()?);

@@ -1,14 +1,14 @@
-//! A load on a server whose host is looked at: what it spends, and what the link carries.
+//! A load on a server whose host is measured: its resources, and what the link carries.
 //!
-//! The server is a program of its own on a core of its own, and so is the kernel's share of
-//! receiving, so that the CPU time of its host can be told from everything else that goes on.
+//! The server is a separate process on its own core, and so is the kernel's share of receiving, so
+//! that the CPU time of its host can be distinguished from everything else that runs.
 //!
-//! | file | job |
+//! | file | purpose |
 //! | --- | --- |
 //! | `server` | the server's process |
 //! | `used` | CPU time and memory of its host |
-//! | `kernel_memory` | what the kernel holds for networking |
-//! | `columns` | what is measured of a run |
+//! | `kernel_memory` | the kernel's memory for networking |
+//! | `columns` | the measurements of a run |
 
 mod columns;
 mod kernel_memory;
@@ -29,12 +29,12 @@ pub(super) use server::{Identity, Serve};
 use server::Server;
 use used::Used;
 
-/// How soon a run ends that is asked to stop.
+/// How soon a run ends after it was asked to stop.
 const TIME_TO_STOP: Duration = Duration::from_millis(100);
 
-/// What was seen of a load.
+/// The observations of a load.
 pub(super) struct Seen {
-    /// What came of it.
+    /// The outcome of the load.
     pub(super) outcome: Outcome,
     /// Whether its races ended below TLS.
     below_tls: bool,
@@ -43,7 +43,7 @@ pub(super) struct Seen {
     duration: Duration,
 }
 
-/// Puts a load on a server and looks at its host. `load` is told where the client is.
+/// Runs a load on a server and samples its host. `load` is given the client's environment.
 pub(super) fn run(
     mut topology: Topology,
     serve: &Serve,
@@ -52,12 +52,12 @@ pub(super) fn run(
     load: impl FnOnce(&Testbed) -> Result<Load, LiveError>,
 ) -> Result<Seen, LiveError> {
     if std::thread::available_parallelism().map_or(1, usize::from) <= SERVER_CORE {
-        return Err(LiveError::Missing("a core each for client and server, two in all".to_owned()));
+        return Err(LiveError::Missing("two cores, one each for client and server".to_owned()));
     }
-    // The emulator is no part of the server.
+    // The emulator must not count as part of the server.
     topology.core = Some(CLIENT_CORE);
     topology.server_core = Some(SERVER_CORE);
-    // The client needs its core, too.
+    // The client needs its core as well.
     topology.awake = false;
     let bed = Testbed::of(&topology)?;
     let server = Server::start(bed.emulator(), serve, SERVER_CORE)?;
@@ -81,7 +81,7 @@ pub(super) fn run(
         };
         (outcome, looks)
     });
-    // An end that was asked for comes before what it led to.
+    // A requested stop takes precedence over the errors that it causes.
     if stop.load(Ordering::Relaxed) {
         return Err(LiveError::Stopped);
     }
@@ -90,13 +90,13 @@ pub(super) fn run(
     Ok(Seen { outcome: outcome??, below_tls, used, traffic, duration: times.duration })
 }
 
-/// The load, on the client's core.
+/// Runs the load on the client's core.
 fn put_on(load: &Load, ending: &Stop) -> Result<Outcome, LiveError> {
     stay_on(None, CLIENT_CORE)?;
     load::run(load, ending, |_| {}).map_err(|cause| LiveError::Inside(cause.to_string()))
 }
 
-/// Looks at the server once for each sample, after the warm-up.
+/// Reads the server's counters once for each sample, after the warm-up.
 fn watch(
     times: Times,
     server: &Server,

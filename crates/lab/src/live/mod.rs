@@ -3,28 +3,28 @@
 //! A plan of `kind = "live"` has situations of this kind: two hosts, which are network namespaces
 //! of this machine, and between them a link that the [`emulator`](crate::emulator) runs. Client and
 //! server are the real ones, `eyas-http` over the kernel's TCP and over QUIC, each in its own
-//! namespace on a thread of its own.
+//! namespace and thread.
 //!
-//! | module | job |
+//! | module | purpose |
 //! | --- | --- |
 //! | `mod` | one run of each [situation](crate::situation::live) |
-//! | `testbed`, `traffic` | two hosts and the link between them, and what has gone over it |
-//! | `awake` | cores that wake up at once, where times are measured |
+//! | `testbed`, `traffic` | two hosts and the link between them, and the packets that crossed it |
+//! | `awake` | cores that wake up at once, for measurements of times |
 //! | `connect` | `h3-delay`, `h3-loss` |
 //! | `policies` | `h3-policies` |
 //! | `multipath` | `cmt-live` |
 //! | `cost` | `he-cost`, `he-cache` |
 //! | `all_transports` | `he-six` |
 //! | `clients` | `he-clients` |
-//! | `host` | a load on a server whose host is looked at |
-//! | `strategy` | what a client's strategy means for its races |
+//! | `host` | a load on a server whose host is measured |
+//! | `strategy` | the race policies of each client strategy |
 //! | `remembered` | what a client remembers at the start of a trial |
 //! | `trial` | one trial of a client: a first and a second request |
 //! | `dns` | a name server with and without HTTPS records |
-//! | `servers`, `server_kind`, `server_thread` | what the client meets: servers with and without HTTP/3 |
+//! | `servers`, `server_kind`, `server_thread` | the servers, with and without HTTP/3 |
 //!
 //! Dropping the testbed removes its namespaces, and the emulator's watchdog does after a kill.
-//! All of it needs Linux and the feature `load`.
+//! All of this requires Linux and the feature `load`.
 
 use std::sync::atomic::AtomicBool;
 
@@ -82,7 +82,7 @@ pub enum LiveError {
     #[error("inside the emulated network: {0}")]
     Inside(String),
     /// Something is missing on this machine: runs that need it are skipped.
-    #[error("not to be had here: {0}")]
+    #[error("not available here: {0}")]
     Missing(String),
     /// The run was stopped.
     #[error("stopped")]
@@ -92,7 +92,7 @@ pub enum LiveError {
 /// A situation that can be run here.
 #[cfg(all(target_os = "linux", feature = "load"))]
 trait Run {
-    /// One run. Ends early, without a result, when `stop` is set.
+    /// Executes one run. Ends early, without a result, when `stop` is set.
     fn run(&self, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError>;
 }
 

@@ -1,7 +1,8 @@
-//! How much one connection gets out of several paths, and what a path that dies costs it.
+//! Measures how much payload one connection gets over several paths, and the cost of a failing
+//! path.
 //!
-//! One sender has always more to send; one receiver notes what comes when. Who speaks over the paths
-//! between them differs: our SCTP, the kernel's MPTCP, usrsctp, or our SCTP in the simulator.
+//! A saturated sender sends to a receiver, which records what arrives when. The stack that they use
+//! differs: eyas's SCTP, the kernel's MPTCP, usrsctp, or eyas's SCTP in the simulator.
 
 mod course;
 mod lines;

@@ -1,4 +1,4 @@
-//! A run: its visitors, side by side.
+//! A run: its visitors, executed concurrently.
 
 use std::sync::atomic::AtomicBool;
 
@@ -14,7 +14,7 @@ use crate::run::RunResult;
 use crate::situation::live::{ClientStrategy, PoliciesSetup};
 use crate::units::Part;
 
-/// The server of a trial.
+/// Returns the kind of server for a trial.
 fn kind(setup: &PoliciesSetup, seed: u64, trial: u32) -> Kind {
     let chance = |purpose: u64, share: Part| {
         let drawn = derive(seed, purpose, u64::from(trial)) >> 11;
@@ -45,7 +45,7 @@ impl Run for PoliciesSetup {
             give_up: self.give_up.0,
             url: format!("https://{name}:{}{OBJECT}", kind.port()),
             security: servers.trusted(),
-            // One of its own remembers no answers.
+            // A separate resolver has no cached answers.
             resolver: Resolver::server(name_server),
         };
         let (outcomes, traffic) = bed.in_client(|| {

@@ -1,4 +1,4 @@
-//! Memories to begin trials with.
+//! Memories that trials start with.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,16 +11,16 @@ use super::LiveError;
 use super::trial::{OBJECT, Trial};
 use crate::situation::live::Memory;
 
-/// Hosts from which a network is known: as many as are kept of a path.
+/// The number of hosts from which a network is known: as many as are remembered for a path.
 const HOSTS: usize = Handshakes::MOST as usize;
 /// How long a connection stays open to be learnt from.
 const LEARN: Duration = Duration::from_millis(5);
-/// The same where what was lost is to show, too: more than QUIC needs to send an Initial again.
+/// The same if losses are to be observed too: longer than QUIC needs to retransmit an Initial.
 const STAY: Duration = Duration::from_millis(1_500);
 
 impl Memory {
-    /// What each of so many trials remembers. What has to be learnt for it is learnt now, over the
-    /// link as it is, at the pace of the trials.
+    /// Returns the memory for each trial. What it should contain is learnt now, over the actual
+    /// link, at the pace of the trials.
     pub(super) async fn of_trials(
         self,
         trials: u32,
@@ -45,7 +45,7 @@ impl Memory {
                 let hosts = (0..HOSTS).map(|number| trial.elsewhere(number));
                 let hosts = hosts.collect::<Result<Vec<_>, _>>()?;
                 let hosts = hosts.into_iter().map(|host| (host, known.clone(), STAY));
-                // What has no connection in time has shown something, too.
+                // A host without a connection in time is evidence, too.
                 warm(hosts, pace, stop).await?;
                 Ok(all_with(&known.entries()))
             }
@@ -53,13 +53,13 @@ impl Memory {
     }
 }
 
-/// One connection for each of these, which then stays open for so long.
+/// Opens one connection to each of these, and keeps it open for this time.
 async fn warm(
     trials: impl Iterator<Item = (Trial, MemoryStore, Duration)>,
     pace: Duration,
     stop: &AtomicBool,
 ) -> Result<Vec<Result<(), LiveError>>, LiveError> {
-    // At the pace of the trials, so that the round trips remembered are theirs.
+    // At the pace of the trials, so that the remembered round-trip times match theirs.
     let mut ticks = tokio::time::interval(pace.max(Duration::from_millis(1)));
     let mut warming = JoinSet::new();
     for (trial, memory, stay) in trials {
@@ -77,7 +77,7 @@ async fn warm(
 }
 
 impl Trial {
-    /// The same server by the name of another host, whoever that is.
+    /// Returns the same server under the name of another host.
     fn elsewhere(&self, number: usize) -> Result<Self, LiveError> {
         let inside = |cause: &dyn std::fmt::Display| LiveError::Inside(cause.to_string());
         let url: http::Uri = self.url.parse().map_err(|cause| inside(&cause))?;
@@ -85,7 +85,7 @@ impl Trial {
         let name = format!("host-{number}.test");
         let resolver = match host.parse() {
             Ok(address) => Resolver::system().overriding(&name, port, vec![address]),
-            // The name server knows every name.
+            // The name server resolves every name.
             Err(_) => self.resolver.clone(),
         };
         Ok(Self {

@@ -1,24 +1,24 @@
 //! How a server and the path to it treat HTTP/3.
 
-/// What a client meets.
+/// The kinds of servers that a client meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// It speaks HTTP/3, and the path lets it through.
+    /// The server supports HTTP/3, and the path passes it.
     Http3,
-    /// It speaks HTTP/3 and announces it, but the path swallows UDP.
+    /// The server supports and announces HTTP/3, but the path swallows UDP.
     Http3Swallowed,
-    /// It speaks no HTTP/3: UDP is refused.
+    /// The server does not support HTTP/3: UDP is refused.
     Old,
-    /// It speaks no HTTP/3, and the path swallows UDP.
+    /// The server does not support HTTP/3, and the path swallows UDP.
     OldSwallowed,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub(super) const ALL: [Self; 4] =
         [Self::Http3, Self::Http3Swallowed, Self::Old, Self::OldSwallowed];
 
-    /// Its port; the host is the server's own, so all ports are free.
+    /// Returns its port; the server has its own host, so all ports are free.
     pub(super) const fn port(self) -> u16 {
         match self {
             Self::Http3 => 4431,
@@ -28,7 +28,7 @@ impl Kind {
         }
     }
 
-    /// Whether the server speaks HTTP/3.
+    /// Returns whether the server supports HTTP/3.
     pub(super) const fn speaks_http3(self) -> bool {
         matches!(self, Self::Http3 | Self::Http3Swallowed)
     }

@@ -1,4 +1,4 @@
-//! A thread in the server's host, on which servers are at work.
+//! A thread in the server's host on which servers run.
 
 use std::future::Future;
 use std::sync::mpsc;
@@ -8,15 +8,15 @@ use tokio::sync::oneshot;
 
 use super::{LiveError, Testbed};
 
-/// Servers at work. Dropping it ends them.
+/// Running servers. Dropping this ends them.
 pub(super) struct ServerThread {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl ServerThread {
-    /// Waits until `start` has begun to serve; gives what it says of that. The future beside it is what
-    /// they do until they are ended.
+    /// Waits until `start` has started serving, and returns its result. The future that it returns
+    /// as well runs until the servers are ended.
     pub(super) fn start<Said, Work, Starting>(
         bed: &Testbed,
         start: impl FnOnce() -> Starting + Send + 'static,
@@ -41,7 +41,7 @@ impl ServerThread {
                     Ok((said, work)) => {
                         let _ = told.send(Ok(said));
                         tokio::select! {
-                            // Until it is told, or whoever would tell it is gone.
+                            // Until it is told to stop, or the sender is dropped.
                             _ = stopped => {}
                             () = work => {}
                         }

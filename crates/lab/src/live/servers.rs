@@ -1,4 +1,4 @@
-//! What a client meets: HTTP servers, each on a port of its own.
+//! The servers that a client meets: HTTP servers, each on its own port.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::Duration;
@@ -13,22 +13,22 @@ use super::server_kind::Kind;
 use super::server_thread::ServerThread;
 use super::{LiveError, Testbed, dns};
 
-/// The name that all servers go by.
+/// The name of all servers.
 pub(super) const NAME: &str = "server.test";
 
-/// Connections that one client host may have open at a server.
+/// The maximum number of connections from one client host to a server.
 const CONNECTIONS: usize = 100_000;
 
-/// Running servers, on a thread in the server's host. Dropping them ends them.
+/// Running servers, on a thread in the server's host. Dropping this ends them.
 pub(super) struct Servers {
     addresses: Vec<SocketAddr>,
     identity: ServerIdentity,
-    /// They serve for as long as it is here.
+    /// The servers run as long as this exists.
     _thread: ServerThread,
 }
 
 impl Servers {
-    /// Starts one of each of these.
+    /// Starts one server of each of these kinds.
     pub(super) fn start(bed: &Testbed, kinds: &[Kind]) -> Result<Self, LiveError> {
         let ip = bed.server_address()?;
         let inside = |cause: &dyn std::fmt::Display| LiveError::Inside(cause.to_string());
@@ -50,12 +50,12 @@ impl Servers {
         Ok(Self { addresses, identity, _thread: thread })
     }
 
-    /// Where they are, in the order in which they were asked for.
+    /// Returns their addresses, in the order of the requested kinds.
     pub(super) fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// What a client needs to trust them; it resumes no sessions.
+    /// Returns the security parameters with which a client trusts them; sessions are not resumed.
     pub(super) fn trusted(&self) -> SecurityParameters {
         SecurityParameters::platform()
             .with_roots([self.identity.certificate().clone()])
@@ -63,10 +63,10 @@ impl Servers {
     }
 }
 
-/// A server, and what swallows UDP at its port.
+/// A server, and the socket that swallows UDP at its port.
 struct One {
     running: Running,
-    /// It is bound and never read.
+    /// It is bound but never read.
     _swallows: Option<UdpSocket>,
 }
 

@@ -1,4 +1,4 @@
-//! What a client's strategy means for the HTTP client and its races.
+//! The HTTP client and race policies of each client strategy.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use eyas_http::HttpPolicy;
 
 use crate::situation::live::ClientStrategy;
 
-/// How long before the old HTTP the paper starts HTTP/3.
+/// The head start of HTTP/3 over HTTP over TCP in the paper.
 const PUBLISHED_HEAD_START: Duration = Duration::from_millis(10);
 
 impl ClientStrategy {
-    /// The policy of the HTTP client.
+    /// Returns the policy of the HTTP client.
     pub(super) const fn http(self) -> HttpPolicy {
         match self {
             Self::PublishedRace | Self::Race | Self::HttpsRecords => HttpPolicy::Race,
@@ -21,7 +21,7 @@ impl ClientStrategy {
         }
     }
 
-    /// The policy of its races, given up after this time.
+    /// Returns the policy of its races, with this time limit.
     pub(super) fn race(self, give_up: Duration) -> Policy {
         let policy = Policy { deadline: give_up, ..Policy::default() };
         match self {

@@ -1,4 +1,4 @@
-//! Two hosts, and the link between them.
+//! Two hosts and the link between them.
 
 use std::net::IpAddr;
 use std::thread::JoinHandle;
@@ -9,7 +9,7 @@ use crate::emulator::{
 };
 use crate::situation::live::LinkSetup;
 
-/// A client's host, a server's host, and the link between them.
+/// A client host, a server host, and the link between them.
 #[derive(Debug)]
 pub struct Testbed {
     emulator: Emulator,
@@ -17,23 +17,23 @@ pub struct Testbed {
     path: String,
 }
 
-/// The name of the one path.
+/// The name of the only path.
 pub(super) const PATH: &str = "path";
-/// Of the client.
+/// The core of the client.
 pub(super) const CLIENT_CORE: usize = 0;
-/// Of the server.
+/// The core of the server.
 pub(super) const SERVER_CORE: usize = 1;
 
 impl Testbed {
-    /// Makes the hosts and the link.
+    /// Creates the hosts and the link.
     ///
     /// # Errors
-    /// If this user may make no namespaces, or the machine has none.
+    /// If this user may not create namespaces, or the machine does not support them.
     pub fn start(link: LinkSetup, seed: u64) -> Result<Self, LiveError> {
         Self::of(&topology(PATH, link, seed))
     }
 
-    /// Makes hosts and links as they are wanted; the first path is the one that is told about.
+    /// Creates hosts and links according to a topology; the first path is the one reported on.
     pub(super) fn of(topology: &Topology) -> Result<Self, LiveError> {
         let path = topology.paths.first().map_or_else(String::new, |path| path.name.clone());
         let bed = Self { emulator: Emulator::start(topology)?, path };
@@ -43,12 +43,12 @@ impl Testbed {
         Ok(bed)
     }
 
-    /// What it is made of.
+    /// Returns the emulator.
     pub(super) const fn emulator(&self) -> &Emulator {
         &self.emulator
     }
 
-    /// The server's address.
+    /// Returns the server's address.
     ///
     /// # Errors
     /// Never, as long as its path has one.
@@ -57,7 +57,8 @@ impl Testbed {
         address.ok_or_else(|| LiveError::Testbed("the server has no address".to_owned()))
     }
 
-    /// Runs this on a thread of the client's host, to its end, on a core of its own if there is one.
+    /// Runs this on a thread of the client's host until it ends, on a separate core if there is
+    /// one.
     ///
     /// # Errors
     /// If the thread cannot enter the host.
@@ -69,7 +70,7 @@ impl Testbed {
         Ok(self.emulator.namespace(Host::Client).run_in(apart)?)
     }
 
-    /// Starts a thread of the server's host, on a core of its own if there is one.
+    /// Starts a thread of the server's host, on a separate core if there is one.
     ///
     /// # Errors
     /// If the thread cannot be started. If it cannot enter the host, it ends at once.
@@ -89,7 +90,7 @@ impl Testbed {
             .map_err(|cause| LiveError::Testbed(cause.to_string()))
     }
 
-    /// Changes the link while it runs.
+    /// Changes the running link.
     ///
     /// # Errors
     /// If the emulator has ended.
@@ -98,7 +99,7 @@ impl Testbed {
         Ok(self.emulator.change(&self.path, Direction::Backward, backward(link))?)
     }
 
-    /// What has gone over the link so far.
+    /// Returns what has crossed the link so far.
     ///
     /// # Errors
     /// If the emulator has ended.
@@ -124,18 +125,18 @@ impl From<EmulatorError> for LiveError {
     }
 }
 
-/// Two hosts do not wait for each other's core, but the kernel may put both of them on one and leave
-/// it at that. Where this core is not to be had, that is how it is.
+/// Pins the thread to a core. Two hosts do not wait for each other's core, but the kernel may put
+/// both of them on the same one and leave them there. Does nothing if the core is not available.
 fn pin_to_core(core: usize) {
     let _ = stay_on(None, core);
 }
 
-/// Two hosts and one path of this name between them.
+/// Returns a topology of two hosts and one path with this name between them.
 pub(super) fn topology(path: &str, link: LinkSetup, seed: u64) -> Topology {
     Topology::default().with_path(path, forward(link), backward(link)).with_seed(seed)
 }
 
-/// As fast as it goes, and without a queue: nothing but the delay.
+/// Returns an unlimited link without a queue: only the delay.
 fn forward(link: LinkSetup) -> LinkConfig {
     LinkConfig { delay: link.delay.0 / 2, ..LinkConfig::default() }
 }
@@ -144,8 +145,8 @@ fn backward(link: LinkSetup) -> LinkConfig {
     LinkConfig { loss: LossConfig::Probability(link.loss.0), ..forward(link) }
 }
 
-/// A kernel remembers the round trips to a host; a trial starts with no memory.
+/// Disables the kernel's cache of round-trip times to hosts; a trial starts without memory.
 fn forget_round_trips() {
-    // Where there is no such file, there is nothing that remembers.
+    // If the file does not exist, nothing is remembered.
     let _ = std::fs::write("/proc/sys/net/ipv4/tcp_no_metrics_save", "1");
 }

@@ -1,4 +1,4 @@
-//! What has gone over the link between two hosts.
+//! The packets that crossed the link between two hosts.
 
 /// The packets on the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -7,7 +7,7 @@ pub struct Traffic {
     pub packets_out: u64,
     /// Their bytes, IP headers included.
     pub bytes_out: u64,
-    /// Packets that the server sent, the lost ones among them.
+    /// Packets that the server sent, including lost ones.
     pub packets_in: u64,
     /// Their bytes, IP headers included.
     pub bytes_in: u64,

@@ -14,16 +14,16 @@ use tokio::time::{Instant, sleep, timeout};
 use super::LiveError;
 use crate::situation::live::ClientStrategy;
 
-/// What is asked for.
+/// The requested path.
 pub(super) const OBJECT: &str = "/bytes/100";
-/// From one look for HTTP/3 to the next, where a client only learns of it from a response.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
-/// How long HTTP/3 is looked for so.
-const LOOK_FOR: Duration = Duration::from_secs(10);
-/// How soon a run ends that is asked to stop.
+/// How often to check for HTTP/3 if a client learns of it only from a response.
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
+/// How long to keep checking for HTTP/3.
+const CHECK_FOR: Duration = Duration::from_secs(10);
+/// How soon a run ends after it was asked to stop.
 const TIME_TO_STOP: Duration = Duration::from_millis(200);
 
-/// What a client needs to know.
+/// The parameters of a client.
 #[derive(Clone, Debug)]
 pub(super) struct Trial {
     pub(super) way: ClientStrategy,
@@ -31,18 +31,18 @@ pub(super) struct Trial {
     pub(super) give_up: Duration,
     pub(super) url: String,
     pub(super) security: SecurityParameters,
-    /// The system's, which is not asked where the URL has an address.
+    /// The system's resolver, which is not used if the URL contains an address.
     pub(super) resolver: Resolver,
 }
 
-/// What came of one trial.
+/// The outcome of one trial.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Outcome {
-    /// None if there was no connection in time.
+    /// `None` if there was no connection in time.
     pub(super) first: Option<First>,
-    /// None if there was no second response.
+    /// `None` if there was no second response.
     pub(super) second_over_http3: Option<bool>,
-    /// When a connection over HTTP/3 could be used, if there came one.
+    /// When a connection over HTTP/3 could be used, if there was one.
     pub(super) arrival: Option<Duration>,
 }
 
@@ -52,13 +52,14 @@ pub(super) struct First {
     /// When its connection could carry it.
     pub(super) usable: Duration,
     pub(super) over_http3: bool,
-    /// Attempts that its race started, also after the win.
+    /// The attempts that its race started, including those after the win.
     pub(super) attempts: u32,
-    /// Those whose connections were handed over.
+    /// The attempts whose connections were handed over.
     pub(super) used: u32,
 }
 
-/// Runs trials side by side, each started in its turn; gives what comes of them with their number.
+/// Runs trials concurrently, started at the given pace, and returns their outcomes with their
+/// numbers.
 pub(super) async fn side_by_side<F>(
     trials: impl IntoIterator<Item = F>,
     pace: Duration,
@@ -69,7 +70,7 @@ where
 {
     let mut running = tokio::task::JoinSet::new();
     let mut ticks = tokio::time::interval(pace.max(Duration::from_millis(1)));
-    // Late trials do not come in a burst.
+    // Late trials are not started in a burst.
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     for (number, trial) in trials.into_iter().enumerate() {
         ticks.tick().await;
@@ -94,7 +95,7 @@ where
     }
 }
 
-/// A runtime on the calling thread.
+/// Creates a runtime on the calling thread.
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime, LiveError> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -103,7 +104,7 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime, LiveError> {
 }
 
 impl Trial {
-    /// A client of its own, with sockets of its own.
+    /// Creates a separate client with its own sockets.
     fn client(&self, memory: &MemoryStore) -> Result<Client, LiveError> {
         let endpoint = Endpoint::builder()
             .security(self.security.clone())
@@ -120,14 +121,14 @@ impl Trial {
             .map_err(|cause| LiveError::Inside(cause.to_string()))
     }
 
-    /// One request. Its response is read to the end, and kept for what it has to say.
+    /// Sends one request. Its response is read completely and returned for its information.
     async fn request(&self, client: &Client) -> Result<Response, Error> {
         let mut response = client.get(&self.url).send().await?;
         while response.chunk().await?.is_some() {}
         Ok(response)
     }
 
-    /// Lets a memory learn from one connection that stays open for so long.
+    /// Lets a memory learn from one connection that stays open for this time.
     pub(super) async fn warm(&self, memory: &MemoryStore, stay: Duration) -> Result<(), LiveError> {
         let client = self.client(memory)?;
         let inside = |cause: &dyn std::fmt::Display| {
@@ -139,7 +140,7 @@ impl Trial {
         Ok(())
     }
 
-    /// One trial, with this pause between the first response and the second request.
+    /// Runs one trial, with this pause between the first response and the second request.
     pub(super) async fn run(self, memory: MemoryStore, pause: Duration) -> Outcome {
         let mut outcome = Outcome::default();
         let Ok(client) = self.client(&memory) else { return outcome };
@@ -153,7 +154,7 @@ impl Trial {
         let mut second = second.ok().and_then(Result::ok);
         outcome.second_over_http3 = second.as_ref().map(is_over_http3);
         if self.way == ClientStrategy::PublishedAltSvc && pause.is_zero() {
-            second = self.look_for_http3(&client, second).await;
+            second = self.until_http3(&client, second).await;
         }
         let race = Journey::of(&response.trace());
         let Some(usable) = race.usable else { return outcome };
@@ -163,7 +164,7 @@ impl Trial {
         outcome.arrival = match (over_http3, race.better) {
             (true, _) => Some(usable),
             (false, Some(better)) => Some(better),
-            // It came by a race of its own, after the announcement.
+            // The connection came from a separate race after the announcement.
             (false, None) => {
                 second.filter(is_over_http3).filter(|_| pause.is_zero()).and_then(|second| {
                     let later = second.trace();
@@ -176,12 +177,12 @@ impl Trial {
         outcome
     }
 
-    /// Asks until a response comes over HTTP/3.
-    async fn look_for_http3(&self, client: &Client, first: Option<Response>) -> Option<Response> {
-        let until = Instant::now() + LOOK_FOR;
+    /// Sends requests until a response arrives over HTTP/3.
+    async fn until_http3(&self, client: &Client, first: Option<Response>) -> Option<Response> {
+        let until = Instant::now() + CHECK_FOR;
         let mut last = first;
         while !last.as_ref().is_some_and(is_over_http3) && Instant::now() < until {
-            sleep(LOOK_AGAIN).await;
+            sleep(CHECK_INTERVAL).await;
             last = timeout(self.give_up, self.request(client)).await.ok().and_then(Result::ok);
         }
         last
@@ -192,7 +193,7 @@ fn is_over_http3(response: &Response) -> bool {
     response.version() == Version::HTTP_3
 }
 
-/// What a race did, from its start on.
+/// The events of a race since its start.
 #[derive(Clone, Copy, Debug, Default)]
 struct Journey {
     usable: Option<Duration>,

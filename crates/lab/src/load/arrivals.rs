@@ -49,8 +49,8 @@ impl Rate {
         }
     }
 
-    /// When so many arrivals are expected to have come (`Λ⁻¹`), in seconds; never, if the rate is
-    /// 0 by then.
+    /// Returns when this number of arrivals is expected (`Λ⁻¹`), in seconds; `None` if the rate
+    /// drops to 0 before.
     fn time_of(self, count: f64) -> Option<f64> {
         let at = |count: f64, rate: f64| (rate > 0.0).then(|| count / rate);
         match self {
@@ -61,7 +61,7 @@ impl Rate {
                 if count > on_the_way {
                     return Some(over + at(count - on_the_way, to)?);
                 }
-                // The root of a quadratic in the form that loses no digits when it is straight.
+                // The root of a quadratic, in a form that loses no precision when the ramp is flat.
                 let root = (from * from + 2.0 * count * (to - from) / over).max(0.0).sqrt();
                 if count == 0.0 { Some(0.0) } else { at(2.0 * count, from + root) }
             }
@@ -79,12 +79,12 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// A Poisson process with this rate per second.
+    /// Returns a Poisson process with this rate per second.
     pub const fn poisson(rate: f64) -> Self {
         Self { spacing: Spacing::Poisson, rate: Rate::Fixed(rate) }
     }
 
-    /// Constant arrivals with this rate per second.
+    /// Returns constant arrivals with this rate per second.
     pub const fn constant(rate: f64) -> Self {
         Self { spacing: Spacing::Constant, rate: Rate::Fixed(rate) }
     }
@@ -117,7 +117,7 @@ pub struct Schedule {
     arrivals: Arrivals,
     extent: Extent,
     gaps: Stream,
-    /// Arrivals of the process of rate 1 up to the last one.
+    /// The arrivals so far, of the process of rate 1.
     count: f64,
     given: u64,
 }

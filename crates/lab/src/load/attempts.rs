@@ -12,7 +12,7 @@ pub struct Attempts {
     pub completed: u64,
     /// Attempts that became a connection.
     pub used: u64,
-    /// Attempts that failed by themselves.
+    /// Attempts that failed, rather than being closed.
     pub failed: u64,
 }
 

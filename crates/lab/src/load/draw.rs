@@ -4,7 +4,7 @@
 use eyas_netem::random::derive;
 use rand_pcg::{Pcg64Mcg, rand_core::Rng as _};
 
-/// What a stream of random numbers is for.
+/// The purpose of a random stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub(super) enum Purpose {
@@ -14,7 +14,7 @@ pub(super) enum Purpose {
     Objects = 4,
 }
 
-/// A stream of random numbers.
+/// A random stream.
 #[derive(Clone, Debug)]
 pub(super) struct Stream(Pcg64Mcg);
 
@@ -24,17 +24,17 @@ impl Stream {
         Self(Pcg64Mcg::new(half(0) << 64 | half(1)))
     }
 
-    /// From 0 up to, but not including, 1, of 53 random bits.
+    /// Returns a number in [0, 1), from 53 random bits.
     fn unit(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
-    /// Exponentially distributed with mean 1.
+    /// Returns an exponentially distributed number with mean 1.
     pub(super) fn exponential(&mut self) -> f64 {
         -(1.0 - self.unit()).ln()
     }
 
-    /// From 0 up to, but not including, `bound`; 0 if that is 0.
+    /// Returns an integer in [0, `bound`); 0 if `bound` is 0.
     fn below(&mut self, bound: usize) -> usize {
         let wide = u128::from(self.0.next_u64()) * bound as u128;
         usize::try_from(wide >> 64).unwrap_or(0)

@@ -9,7 +9,7 @@ use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
 use super::Progress;
 
-/// Nanoseconds in the unit of the longest value, which the format has in milliseconds.
+/// Nanoseconds per unit of the maximum value, which the format expects in milliseconds.
 const NANOS_IN_MILLI: f64 = 1e6;
 
 /// Writes the histograms of a load second by second, with the name of the time as tag.

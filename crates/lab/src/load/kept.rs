@@ -7,21 +7,21 @@ use eyas_http::DirectConnection;
 use http::Version;
 use tokio::sync::oneshot;
 
-/// Connections of a worker. Requests beyond what they can carry wait, first come, first served.
+/// The connections of a worker. Requests that exceed their capacity wait, first come, first served.
 #[derive(Debug)]
 pub(super) struct Kept {
-    /// Connections at most.
+    /// The maximum number of connections.
     most: usize,
-    /// Requests at once on a connection that carries several.
+    /// Concurrent requests on a connection that supports several.
     streams: usize,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Connections that carry one request at a time, and now none; the last one used is the last.
+    /// Idle connections that carry one request at a time, the one used last at the end.
     idle: Vec<DirectConnection>,
-    /// Connections that carry several.
+    /// Connections that carry several requests.
     shared: Vec<Shared>,
     /// Connections open, opening or in use.
     open: usize,
@@ -36,12 +36,12 @@ struct Shared {
     in_flight: usize,
 }
 
-/// What a request may do.
+/// What a request may do next.
 #[derive(Debug)]
 pub(super) enum Turn {
-    /// Go on this connection.
+    /// Use this connection.
     Use(Lease),
-    /// Open one.
+    /// Open a connection.
     Open(Place),
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Place {
     kept: Option<Arc<Kept>>,
 }
 
-/// A connection for one request. Dropping it, rather than giving it back, gives it up.
+/// A connection for one request. Dropping it without returning it closes it.
 #[derive(Debug)]
 pub(super) struct Lease {
     pub(super) connection: DirectConnection,
@@ -62,9 +62,9 @@ pub(super) struct Lease {
 enum Tenure {
     /// The connection ends with the request.
     Alone,
-    /// It goes back when the request is over.
+    /// The connection is returned after the request.
     Turns(Place),
-    /// It carries other requests as well.
+    /// The connection carries other requests as well.
     Shared { _part: Part },
 }
 
@@ -92,14 +92,14 @@ impl Kept {
                 state.waiting.push_back(sender);
                 receiver
             };
-            // Whoever takes a sender out uses it, so this does not fail.
+            // Whoever removes a sender uses it, so this does not fail.
             if let Ok(turn) = waited.await {
                 return turn;
             }
         }
     }
 
-    /// Takes in what was opened by right of a place.
+    /// Adds a connection that was opened with the right to a place.
     pub(super) fn opened(self: &Arc<Self>, connection: DirectConnection, place: Place) -> Lease {
         if connection.version() < Version::HTTP_2 {
             return Lease { connection, tenure: Tenure::Turns(place) };
@@ -118,14 +118,14 @@ impl Kept {
         lease
     }
 
-    /// What the next request may do at once, if anything.
+    /// Returns what the next request may do at once, if anything.
     fn next(self: &Arc<Self>, state: &mut State) -> Option<Turn> {
         while let Some(connection) = state.idle.pop() {
             let place = self.place();
             if !connection.is_closed() {
                 return Some(Turn::Use(Lease { connection, tenure: Tenure::Turns(place) }));
             }
-            // The lock is held: the place is given back by hand.
+            // The lock is held, so the place is returned explicitly.
             place.keep();
             state.open -= 1;
         }
@@ -152,8 +152,8 @@ impl Kept {
         Place { kept: Some(Arc::clone(self)) }
     }
 
-    /// Lets those that wait have what has come free. What they turn out not to want any more is
-    /// given up after the lock is released.
+    /// Gives free connections to waiting requests. Those that turn out not to be needed any more
+    /// are dropped after the lock has been released.
     fn serve_waiting(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
         let mut unwanted = Vec::new();
         while !state.waiting.is_empty() {
@@ -178,7 +178,7 @@ impl Kept {
 }
 
 impl Place {
-    /// The place stays taken.
+    /// Keeps the place taken.
     fn keep(mut self) {
         self.kept = None;
     }
@@ -205,12 +205,13 @@ impl Drop for Part {
 }
 
 impl Lease {
-    /// For a connection that ends with its request.
+    /// Creates a lease of a connection that ends with its request.
     pub(super) fn alone(connection: DirectConnection) -> Self {
         Self { connection, tenure: Tenure::Alone }
     }
 
-    /// The response was read to its end: another request may have the connection.
+    /// Returns the connection after the response was read completely, so that another request can
+    /// use it.
     pub(super) async fn give_back(mut self) {
         if matches!(self.tenure, Tenure::Turns(_)) && self.connection.ready().await {
             self.put_back();

@@ -284,7 +284,7 @@ pub fn run(
             let name = thread::Builder::new().name("eyas-load".to_owned());
             name.spawn(move || {
                 worker.run(&runtime, start, &told);
-                // What is still in flight ends here.
+                // Requests that are still in flight end here.
                 runtime.shutdown_background();
             })
         })
@@ -293,7 +293,7 @@ pub fn run(
     drop(told);
     let outcome = collect(&prepared, &reports, start, stop, &mut progress);
     for thread in threads {
-        // A worker that panicked has told nothing, and its panic was printed.
+        // A worker that panicked has reported nothing, and its panic has been printed.
         let _ = thread.join();
     }
     outcome
@@ -313,7 +313,7 @@ fn workers(prepared: &Arc<Prepared>, stop: &Stop) -> Result<Vec<(Worker, Runtime
         .collect()
 }
 
-/// The same place, asked without TLS.
+/// Returns the same URL without TLS.
 fn without_tls(url: &Url) -> String {
     match (url.host_str(), url.port_or_known_default()) {
         (Some(host), Some(port)) => format!("http://{host}:{port}/"),
@@ -321,7 +321,7 @@ fn without_tls(url: &Url) -> String {
     }
 }
 
-/// Adds up what the workers tell, until all are done.
+/// Adds up the reports of the workers until all are done.
 fn collect(
     prepared: &Prepared,
     reports: &mpsc::Receiver<Report>,

@@ -259,7 +259,7 @@ fn ratio(count: u64, of: u64) -> Option<f64> {
     (of > 0).then(|| rounded(count as f64 / of as f64))
 }
 
-/// Nanoseconds as milliseconds.
+/// Converts nanoseconds to milliseconds.
 fn millis(nanos: f64) -> f64 {
     rounded(nanos / 1e6)
 }

@@ -1,4 +1,4 @@
-//! A load made ready: what every worker needs, computed once.
+//! A prepared load: what every worker needs, computed once.
 
 use std::sync::Arc;
 
@@ -9,24 +9,24 @@ use http::Uri;
 use super::kept::Kept;
 use super::{Connections, Load, LoadError};
 
-/// A load, and what follows from it.
+/// A load and the values derived from it.
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) load: Load,
-    /// What requests may ask for, absolute; at least one.
+    /// The absolute URIs that requests can ask for; at least one.
     pub(super) objects: Vec<Uri>,
-    /// How connections may come about, one for each outcome; at least one.
+    /// The ways to connect, one for each outcome; at least one.
     pub(super) choices: Vec<Choice>,
 }
 
-/// How connections with one outcome come about.
+/// The ways to connect with one outcome.
 #[derive(Debug)]
 pub(super) struct Choice {
-    /// Where the memory does not know it.
+    /// The policy if the memory does not know the outcome.
     pub(super) race: Policy,
-    /// Where it does; `None` if the outcome is what the last race came to.
+    /// The policy if it does; `None` if the outcome is that of the last race.
     pub(super) straight: Option<Policy>,
-    /// What runs beside the straight way where the race is one of transports alone.
+    /// The policy of what runs beside the direct connection if only transports race.
     pub(super) beside: Option<Policy>,
 }
 
@@ -42,17 +42,17 @@ impl Prepared {
         Ok(Self { load, objects, choices })
     }
 
-    /// The way of requests whose outcome is known.
+    /// Returns the policy of requests whose outcome is known.
     pub(super) fn straight(&self, transport: Transport) -> Policy {
         straight(transport, &self.load.race)
     }
 
-    /// Requests of one worker that may be in flight at once.
+    /// Returns the maximum number of requests of one worker in flight.
     pub(super) fn most_in_flight(&self) -> usize {
         self.load.max_in_flight.div_ceil(self.load.threads.max(1)).max(1)
     }
 
-    /// The connections that a worker keeps, if it keeps any: its share of all.
+    /// Returns the connections that a worker keeps, if any: its share of all.
     pub(super) fn kept(&self, worker: usize) -> Option<Arc<Kept>> {
         let Connections::Kept { most, streams } = self.load.connections else { return None };
         let threads = self.load.threads.max(1);
@@ -62,12 +62,13 @@ impl Prepared {
 }
 
 impl Choice {
-    /// The outcome wins wherever it can: the others wait for it as long as a policy lets them.
+    /// Creates a choice whose outcome wins whenever it can: the others wait for it as long as a
+    /// policy allows.
     fn of(outcome: Transport, load: &Load) -> Self {
         let straight = Some(straight(outcome, &load.race));
         let mut race = load.race.clone();
         race.transports.retain(|transport| *transport != outcome);
-        // All of them to the end, so that each handshake is complete.
+        // All of them run to completion, so that each handshake is complete.
         let others = Policy { exhaustive: true, late_switch: false, ..race.clone() };
         let beside =
             Some(others).filter(|others| load.races_below_tls && !others.transports.is_empty());

@@ -1,4 +1,4 @@
-//! One request: the race or the known way, the response, the count of its bytes.
+//! One request: the race or the known connection, the response, and the count of its bytes.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::tally::{Answer, Opening, Trouble, Winner};
 use super::worker::{Running, lock};
 
 impl Running {
-    /// Carries out one request that was due at this time.
+    /// Executes one request that was due at this time.
     pub(super) async fn carry(
         &self,
         at: Duration,
@@ -40,14 +40,15 @@ impl Running {
                 format!("{bytes} bytes were received, {} were announced", announced.unwrap_or(0));
             return Err(Trouble { kind: "body-length", detail });
         }
-        // An HTTP/1.0 server says so itself; the other versions are the connection's.
+        // An HTTP/1.0 server reports its version itself; the other versions are those of the
+        // connection.
         let version = version_name(head.version.min(lease.connection.version()));
         let winner = Winner { transport, family, security, version };
         let status = head.status.as_u16();
         Ok((Answer { status, winner, opening, first_byte, bytes }, lease))
     }
 
-    /// A connection, and whether it was opened for this request.
+    /// Returns a connection, and whether it was opened for this request.
     async fn connection(&self, draw: Draw, is_hit: &mut bool) -> Result<(Lease, bool), Error> {
         let Some(kept) = &self.kept else {
             return Ok((Lease::alone(self.open(draw, is_hit).await?), true));
@@ -82,14 +83,15 @@ impl Running {
         Ok(connection)
     }
 
-    /// Carries handshakes of the transport alone to their end, and closes what comes of them. Nobody
-    /// waits for it.
+    /// Runs handshakes of only the transports to completion and closes the connections, in the
+    /// background.
     fn hand_shake(&self, beside: Policy) {
         let bare = self.bare.clone();
         tokio::spawn(async move { bare.open(&beside).await.map(drop) });
     }
 
-    /// What a memory would lead to: the transport and family that won before, and nothing else.
+    /// Returns the policy to which a memory would lead: only the transport and address family that
+    /// won before.
     fn policy_of_last_winner(&self) -> Option<Policy> {
         let (transport, family) = (*lock(&self.known))?;
         let mut policy = self.prepared.straight(transport);

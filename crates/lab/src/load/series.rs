@@ -1,4 +1,4 @@
-//! What happened second by second, as CSV.
+//! The results second by second, as CSV.
 
 use std::io::{self, Write};
 
@@ -13,19 +13,19 @@ const COLUMNS: &str = "elapsed_s,interval_s,intended,answered,refused,failed,dro
 pub struct Series<W>(W);
 
 impl<W: Write> Series<W> {
-    /// Begins with the names of the columns.
+    /// Starts with the header line.
     ///
     /// # Errors
-    /// What writing meets.
+    /// The error from writing.
     pub fn new(mut out: W) -> io::Result<Self> {
         writeln!(out, "{COLUMNS}")?;
         Ok(Self(out))
     }
 
-    /// Adds what has happened since the last time.
+    /// Adds what has happened since the last call.
     ///
     /// # Errors
-    /// What writing meets.
+    /// The error from writing.
     pub fn add(&mut self, progress: &Progress<'_>) -> io::Result<()> {
         let tally = progress.tally;
         write!(
@@ -50,7 +50,7 @@ impl<W: Write> Series<W> {
         }
     }
 
-    /// Gives back what was written to.
+    /// Returns the underlying writer.
     pub fn into_inner(self) -> W {
         self.0
     }

@@ -1,4 +1,4 @@
-//! What happened, counted: pure, and of a size that no run changes.
+//! The counters of a load: pure, and of bounded size.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,68 +6,69 @@ use std::time::Duration;
 use eyas::race::candidate::{Family, Security, Transport};
 use hdrhistogram::Histogram;
 
-/// The longest time that is told apart: what takes longer counts as this long.
+/// The longest time that is distinguished: longer ones count as this long.
 const LONGEST: Duration = Duration::from_secs(3_600);
-/// The shortest time that is told apart: 512 ns, for the histogram's cells are powers of two.
+/// The shortest time that is distinguished: 512 ns, because the histogram's cells are powers of
+/// two.
 const SHORTEST: Duration = Duration::from_micros(1);
-/// Digits that a value of the histogram keeps.
+/// The significant digits of a value of the histogram.
 const DIGITS: u8 = 3;
 
-/// What carried a response.
+/// The connection that carried a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Winner {
     /// The transport on the wire.
     pub transport: Transport,
     /// The address family.
     pub family: Family,
-    /// What protected it.
+    /// The security protocol.
     pub security: Security,
     /// The version of HTTP, such as `HTTP/1.1`.
     pub version: &'static str,
 }
 
-/// What opening a connection took, for the request that opened it.
+/// The times of opening a connection, for the request that opened it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Opening {
-    /// Until DNS gave the first address; `None` if nobody was asked.
+    /// The time until DNS returned the first address; `None` if DNS was not used.
     pub dns: Option<Duration>,
-    /// From then until the transport of the winner was up: head starts and attempts that lost are
-    /// in it.
+    /// The time from then until the winner's transport was established, including head starts and
+    /// attempts that lost.
     pub connect: Duration,
-    /// From then until the security layer was up.
+    /// The time from then until the security handshake was complete.
     pub security: Option<Duration>,
 }
 
-/// A response, read to its end.
+/// A complete response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// Its status.
+    /// The status.
     pub status: u16,
-    /// What carried it.
+    /// The connection that carried it.
     pub winner: Winner,
-    /// What the connection took, if it was opened for this request.
+    /// The times of opening the connection, if it was opened for this request.
     pub opening: Option<Opening>,
-    /// From the intended start to the head of the response.
+    /// The time from the intended start to the head of the response.
     pub first_byte: Duration,
-    /// Bytes of its body.
+    /// Bytes of the body.
     pub bytes: u64,
 }
 
 /// Why there was no response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
-    /// A name for its kind, such as `connect` or `timeout`.
+    /// The kind of failure, such as `connect` or `timeout`.
     pub kind: &'static str,
-    /// What was said of it.
+    /// The message.
     pub detail: String,
 }
 
 /// One request, from its intended start to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// How much later than intended it was begun.
+    /// How much later than intended it was started.
     pub late: Duration,
-    /// From the intended start to its end.
+    /// The time from the intended start to its end.
     pub total: Duration,
     /// Whether the memory was made to know the outcome.
     pub is_hit: bool,
@@ -75,10 +76,10 @@ pub struct Exchange {
     pub end: Result<Answer, Trouble>,
 }
 
-/// Times, each in a histogram of nanoseconds.
+/// Times, each as a histogram of nanoseconds.
 #[derive(Clone, Debug)]
 pub struct Times {
-    /// From the intended start until the request was begun: what the generator itself was late.
+    /// The time from the intended start to the actual start: the lateness of the generator itself.
     pub late: Histogram<u64>,
     /// [`Opening::dns`].
     pub dns: Histogram<u64>,
@@ -88,7 +89,7 @@ pub struct Times {
     pub security: Histogram<u64>,
     /// [`Answer::first_byte`].
     pub first_byte: Histogram<u64>,
-    /// [`Exchange::total`], of requests that were answered.
+    /// [`Exchange::total`] of answered requests.
     pub total: Histogram<u64>,
 }
 
@@ -106,7 +107,7 @@ impl Default for Times {
 }
 
 impl Times {
-    /// Every histogram with its name.
+    /// Returns every histogram with its name.
     pub fn named(&self) -> [(&'static str, &Histogram<u64>); 6] {
         [
             ("late", &self.late),
@@ -128,7 +129,7 @@ impl Times {
             &mut self.total,
         ];
         for (own, (_, other)) in own.into_iter().zip(other.named()) {
-            // All have the same bounds, so none has a value that another cannot take.
+            // All have the same bounds, so each value fits.
             let _ = own.add(other);
         }
     }
@@ -143,50 +144,50 @@ fn record(histogram: &mut Histogram<u64>, time: Duration) {
     histogram.saturating_record(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
 }
 
-/// What happened in some time: one second, or a whole run.
+/// Counts over an interval: one second, or a whole run.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// Requests that were to be made.
+    /// Scheduled requests.
     pub intended: u64,
-    /// Of those, how many were not begun, for too many were in flight.
+    /// Scheduled requests that were not started because too many were in flight.
     pub dropped: u64,
-    /// Responses read to their end, whatever their status.
+    /// Complete responses, whatever their status.
     pub answered: u64,
-    /// Requests that the memory was made to know the outcome of.
+    /// Requests whose outcome the memory was made to know.
     pub hits: u64,
-    /// Requests that opened a connection of their own and had a response over it.
+    /// Requests that opened their own connection and received a response over it.
     pub opened: u64,
-    /// Bytes of the bodies of responses.
+    /// Bytes of response bodies.
     pub bytes: u64,
     /// Responses by status.
     pub statuses: BTreeMap<u16, u64>,
-    /// Responses by what carried them.
+    /// Responses by connection type.
     pub winners: BTreeMap<Winner, u64>,
     /// Requests without a response, by kind.
     pub troubles: BTreeMap<&'static str, Troubles>,
-    /// Requests given up at an interruption.
+    /// Requests cancelled when the load was stopped.
     pub unfinished: u64,
-    /// How long what took.
+    /// The times.
     pub times: Times,
 }
 
-/// Requests that failed in one way.
+/// Requests that failed in the same way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Troubles {
-    /// How many.
+    /// The number of requests.
     pub count: u64,
-    /// What was said of the first.
+    /// The message of the first one.
     pub first: String,
 }
 
 impl Tally {
-    /// Counts a request that was not begun.
+    /// Counts a request that was not started.
     pub fn drop_one(&mut self) {
         self.intended += 1;
         self.dropped += 1;
     }
 
-    /// Counts a request that has come to its end.
+    /// Counts a request that has ended.
     pub fn take(&mut self, exchange: Exchange) {
         self.intended += 1;
         self.hits += u64::from(exchange.is_hit);
@@ -197,23 +198,23 @@ impl Tally {
         }
     }
 
-    /// Counts requests given up.
+    /// Counts cancelled requests.
     pub fn give_up(&mut self, requests: u64) {
         self.intended += requests;
         self.unfinished += requests;
     }
 
-    /// Requests without a response, of all kinds.
+    /// Returns the number of requests without a response, of all kinds.
     pub fn failed(&self) -> u64 {
         self.troubles.values().map(|troubles| troubles.count).sum()
     }
 
-    /// Responses that say that something is wrong: 400 and above (RFC 9110 §15.5, §15.6).
+    /// Returns the number of responses that report an error: 400 and above (RFC 9110 §15.5, §15.6).
     pub fn refused(&self) -> u64 {
         self.statuses.range(400..).map(|(_, count)| count).sum()
     }
 
-    /// Adds what happened elsewhere, or at another time.
+    /// Adds the counts of another thread or interval.
     pub fn add(&mut self, other: &Self) {
         self.intended += other.intended;
         self.dropped += other.dropped;

@@ -1,5 +1,5 @@
-//! Waking up to the microsecond: the runtime's own timer rounds up to the next millisecond, which is
-//! longer than most requests on a fast network take.
+//! A timer with microsecond resolution: the runtime's own timer rounds up to the next millisecond,
+//! which is longer than most requests on a fast network take.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -11,20 +11,20 @@ use rustix::time::{
 };
 use tokio::net::unix::pipe::Receiver;
 
-/// An alarm clock of the kernel. To the runtime it is a pipe that does not block and of which eight
-/// bytes can be read whenever it has rung.
+/// A kernel timer. To the runtime it is a non-blocking pipe from which eight bytes can be read
+/// whenever it has expired.
 #[derive(Debug)]
 pub(super) struct Wake(Receiver);
 
 impl Wake {
-    /// Must be called inside a tokio runtime.
+    /// Creates a timer. Must be called inside a tokio runtime.
     pub(super) fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         Ok(Self(Receiver::from_owned_fd_unchecked(timer)?))
     }
 
-    /// Waits for so long.
+    /// Waits for this time.
     pub(super) async fn after(&self, wait: Duration) -> io::Result<()> {
         if wait.is_zero() {
             return Ok(());

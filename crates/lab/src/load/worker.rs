@@ -1,4 +1,4 @@
-//! One thread of the generator: begins requests when they are due and counts how they end.
+//! One thread of the generator: starts requests when they are due and counts their outcomes.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -21,22 +21,22 @@ use super::prepare::Prepared;
 use super::tally::{Exchange, Tally, Trouble};
 use super::wake::Wake;
 
-/// How often a worker tells what has happened since.
+/// How often a worker reports.
 pub(super) const INTERVAL: Duration = Duration::from_secs(1);
-/// How long the last associations may take to end in order.
+/// How long the last associations may take to shut down.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// Requests begun in a row while the generator is behind, before others have their turn.
+/// Requests started in a row while the generator is late, before other tasks run.
 const BURST: usize = 16;
 
-/// What a worker tells.
+/// A report of a worker.
 pub(super) enum Report {
-    /// What happened since it last told.
+    /// What has happened since the last report.
     Interval { tally: Box<Tally>, in_flight: usize },
-    /// It is done.
+    /// The worker is done.
     Finished(Result<Finished, io::Error>),
 }
 
-/// What there is to say at the end.
+/// The final report.
 pub(super) struct Finished {
     pub(super) attempts: BTreeMap<Transport, Attempts>,
     pub(super) most_in_flight: usize,
@@ -56,20 +56,20 @@ pub(super) struct Worker {
     stop: CancellationToken,
 }
 
-/// A worker under way.
+/// A running worker.
 pub(super) struct Running {
     pub(super) prepared: Arc<Prepared>,
     pub(super) direct: Direct,
-    /// To the same place without TLS.
+    /// The same destination without TLS.
     pub(super) bare: Direct,
     pub(super) kept: Option<Arc<Kept>>,
-    /// What the last race was won by.
+    /// The winner of the last race.
     pub(super) known: Mutex<Option<(Transport, Family)>>,
     endpoint: Endpoint,
     start: Instant,
     tally: Mutex<Tally>,
     in_flight: AtomicUsize,
-    /// Of those, the ones that count.
+    /// Of the requests in flight, those that are counted.
     counted: AtomicUsize,
     most_in_flight: AtomicUsize,
     ended: Notify,
@@ -90,10 +90,10 @@ impl Worker {
         Self { prepared, number, endpoint, direct, bare, stop }
     }
 
-    /// Runs to the end of the load, on this thread.
+    /// Runs on this thread until the end of the load.
     pub(super) fn run(self, runtime: &Runtime, start: Instant, told: &mpsc::Sender<Report>) {
         let finished = runtime.block_on(self.work(start, told));
-        // Nobody listens any more if the run was given up.
+        // If the run was abandoned, nobody receives this.
         let _ = told.send(Report::Finished(finished));
     }
 
@@ -134,13 +134,14 @@ impl Worker {
             arriving_until: arriving_until?,
             last_end,
         };
-        // With the connections that were kept.
+        // Together with the kept connections.
         drop(running);
         self.take_leave().await;
         Ok(finished)
     }
 
-    /// Lets associations end in order, so that the server does not wait for a peer that is gone.
+    /// Shuts down associations gracefully, so that the server does not wait for a peer that is
+    /// gone.
     async fn take_leave(&self) {
         if !self.stop.is_cancelled() {
             let ended = self.endpoint.associations_ended();
@@ -148,7 +149,7 @@ impl Worker {
         }
     }
 
-    /// Begins every request of this worker when it is due. Gives the time when no more arrive.
+    /// Starts every request of this worker when it is due. Returns when arrivals have ended.
     async fn generate(&self, running: &Arc<Running>) -> io::Result<Duration> {
         let load = &self.prepared.load;
         let schedule = Schedule::new(load.arrivals, load.extent, load.seed);
@@ -197,7 +198,7 @@ async fn report_intervals(running: Arc<Running>, told: mpsc::Sender<Report>) {
 }
 
 impl Running {
-    /// The time since the beginning.
+    /// Returns the time since the start.
     pub(super) fn now(&self) -> Duration {
         self.start.elapsed()
     }
@@ -224,7 +225,7 @@ impl Running {
         });
     }
 
-    /// One request from its intended start to its end.
+    /// Executes one request from its intended start to its end.
     async fn exchange(&self, at: Duration, draw: Draw, is_counted: bool) {
         let began = self.now();
         let mut is_hit = false;
@@ -269,7 +270,7 @@ impl Running {
     fn report(&self, reports: &mpsc::Sender<Report>) {
         let tally = Box::new(std::mem::take(&mut *lock(&self.tally)));
         let in_flight = self.in_flight.load(Relaxed);
-        // Nobody listens any more if the run was given up.
+        // If the run was abandoned, nobody receives this.
         let _ = reports.send(Report::Interval { tally, in_flight });
     }
 

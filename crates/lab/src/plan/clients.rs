@@ -1,4 +1,4 @@
-//! Clients under test, one file each: those that come with eyas, and those of users. In a plan each is a
+//! Clients under test, one file each: the built-in ones and those of users. In a plan each is a
 //! curve.
 
 use std::collections::BTreeMap;
@@ -9,14 +9,14 @@ use toml::{Table, Value};
 use super::PlanError;
 use crate::situation::live::ClientProgram;
 
-/// What stands for the client in its expectations.
+/// The placeholder for the client in its expectations.
 const PLACEHOLDER: &str = "{client}";
-/// What is kept in the plan's tables under the client's name.
+/// The key under the client's name in the plan's tables.
 const CURVES: &str = "curve";
 
 macro_rules! shipped {
     ($($name:literal),+ $(,)?) => {
-        /// The files that come with eyas.
+        /// The built-in files.
         const SHIPPED: &[(&str, &str)] =
             &[$(($name, include_str!(concat!("../../clients/", $name, ".toml")))),+];
     };
@@ -29,7 +29,7 @@ shipped! {
     "python-niquests-he",
 }
 
-/// A client's file; what is not named here is the program itself.
+/// The file of a client; all other keys belong to the program itself.
 struct ClientFile {
     id: String,
     label: String,
@@ -38,13 +38,13 @@ struct ClientFile {
     published: BTreeMap<String, String>,
 }
 
-/// What its authors, or a publication, say of a client.
+/// What the authors of a client, or a publication, state about it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Expectation {
     text: Option<String>,
     published: Option<String>,
-    /// An expression, in which `{client}` is the client.
+    /// An expression in which `{client}` is the client.
     value: String,
     about: Option<String>,
     #[serde(default)]
@@ -57,11 +57,11 @@ struct Expectation {
     below: Option<f64>,
 }
 
-/// What is published of each client, by its id and then by the label of a column.
+/// The published values of each client, by its identifier and then by the label of a column.
 pub(super) type Published = BTreeMap<String, BTreeMap<String, String>>;
 
-/// Adds the clients that the plan names, and those of `own` files, as curves with their claims. One of
-/// `own` takes the place of a shipped one of the same name.
+/// Adds the clients that the plan names, and those of `own` files, as curves with their claims. A
+/// client in `own` replaces a built-in one with the same name.
 pub(super) fn add(table: &mut Table, own: &[String]) -> Result<Published, PlanError> {
     let named: Option<Vec<String>> = match table.remove("clients") {
         None => None,
@@ -118,7 +118,7 @@ fn read(text: &str) -> Result<ClientFile, PlanError> {
     let published = take("published", Value::Table(Table::new()));
     let published =
         published.try_into().map_err(|cause| refused(&format!("published: {cause}")))?;
-    // Read once for the sake of the message; the situation reads it again.
+    // Parsed here for the sake of the error message; the situation parses it again.
     let _: ClientProgram = program.clone().try_into().map_err(|cause| refused(&cause))?;
     Ok(ClientFile { id, label, program, expect, published })
 }
@@ -173,7 +173,7 @@ fn append(table: &mut Table, key: &str, more: Vec<Value>) {
     }
 }
 
-/// Shorter runs are of the clients that there are, and of the user's in any case.
+/// Restricts shorter runs to existing clients, and includes the user's clients in any case.
 fn narrow(table: &mut Table, own: &[String]) {
     let id = |curve: &Value| curve.get("id").and_then(Value::as_str).map(str::to_owned);
     let curves: Vec<String> = match table.get(CURVES) {

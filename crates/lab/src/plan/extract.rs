@@ -6,34 +6,34 @@ use toml::{Table, Value};
 use super::{PlanError, layers};
 use crate::units::Time;
 
-/// What is different from the whole plan.
+/// The differences from the full plan.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Extract {
     pub(super) runs: Option<u32>,
     warm_up: Option<Time>,
     duration: Option<Time>,
-    /// What is left of the axis.
+    /// The remaining values of the axis.
     values: Option<Vec<Value>>,
-    /// What is left of the points; all if there is none.
+    /// The remaining points; all if there are no groups.
     #[serde(default)]
     points: Vec<Group>,
-    /// Below what scenes and curves set.
+    /// Settings that scenes and curves override.
     #[serde(default)]
     set: Table,
 }
 
-/// Some of the points.
+/// A group of points.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Group {
-    /// In which scenes; in all if none is named.
+    /// The scenes; all if not given.
     scenes: Option<Vec<String>>,
-    /// Of which curves; of all if none is named.
+    /// The curves; all if not given.
     curves: Option<Vec<String>>,
-    /// Where on the axis; everywhere if nothing is said.
+    /// The values on the axis; all if not given.
     values: Option<Vec<Value>>,
-    /// Above what scenes and curves set.
+    /// Settings that override scenes and curves.
     #[serde(default)]
     set: Table,
 }
@@ -50,32 +50,32 @@ impl Group {
 }
 
 impl Extract {
-    /// Leaves nothing out.
+    /// Restores all points.
     pub(super) fn take_all_points(&mut self) {
         self.values = None;
         self.points.clear();
     }
 
-    /// Whether this point is run.
+    /// Returns whether this point is run.
     pub(super) fn runs_at(&self, scene: &str, curve: &str, value: &Value) -> bool {
         let on_axis = self.values.as_ref().is_none_or(|values| values.contains(value));
         let grouped = self.points.is_empty() || self.group(scene, curve, value).is_some();
         on_axis && grouped
     }
 
-    /// What is set below scenes and curves.
+    /// Returns the settings that scenes and curves override.
     pub(super) fn below(&self) -> Table {
         let mut below = self.times();
         layers::merge(&mut below, &self.set);
         below
     }
 
-    /// What is set above scenes and curves at this point.
+    /// Returns the settings that override scenes and curves at this point.
     pub(super) fn above(&self, scene: &str, curve: &str, value: &Value) -> Option<&Table> {
         self.group(scene, curve, value).map(|group| &group.set)
     }
 
-    /// The first one that has this point.
+    /// Returns the first group that contains this point.
     fn group(&self, scene: &str, curve: &str, value: &Value) -> Option<&Group> {
         self.points.iter().find(|group| group.has(scene, curve, value))
     }
@@ -95,7 +95,7 @@ impl Extract {
         }
     }
 
-    /// Refuses groups that name scenes, curves or values that are not there.
+    /// Rejects groups that name unknown scenes, curves or values.
     pub(super) fn check(
         &self,
         table: &str,

@@ -1,4 +1,4 @@
-//! The keys of a plan's file, and how the plan comes out of them.
+//! The keys of a plan file, and their conversion to a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,8 +18,8 @@ use crate::situation::{
 };
 use crate::units::{self, Kind};
 
-/// Everything that a file may hold. The parts of a situation are read here for the sake of
-/// messages with lines; they are read again once all layers are on one another.
+/// Everything that a file can contain. The parts of a situation are parsed here for error messages
+/// with line numbers; they are parsed again once all layers have been merged.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -75,7 +75,7 @@ struct File {
 }
 
 impl File {
-    /// What is different from the whole plan.
+    /// Returns the differences from the full plan.
     fn extract(&self, extent: Extent) -> Option<&Extract> {
         match extent {
             Extent::Quick => Some(&self.quick),
@@ -85,7 +85,7 @@ impl File {
     }
 }
 
-/// Where a plan is run.
+/// How a plan is run.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum KindOfPlan {
@@ -127,33 +127,33 @@ struct Curve {
     values: Option<Vec<Value>>,
 }
 
-/// One picture.
+/// A figure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
-    /// Above the picture.
+    /// The title above the figure.
     pub title: String,
-    /// What is drawn.
+    /// The measure.
     pub measure: Measure,
-    /// How.
+    /// How it is drawn.
     #[serde(default)]
     pub drawing: Drawing,
-    /// At the axis; the measure's own name if it is not given.
+    /// The axis label; that of the measure if not given.
     pub label: Option<String>,
-    /// Below the picture.
+    /// The caption below the figure.
     #[serde(default)]
     pub caption: String,
-    /// The scenes that are drawn; all if none is named.
+    /// The scenes to draw; all if empty.
     #[serde(default)]
     pub scenes: Vec<String>,
-    /// The curves that are drawn; all if none is named.
+    /// The curves to draw; all if empty.
     #[serde(default)]
     pub curves: Vec<String>,
-    /// Whether each scene gets a picture of its own.
+    /// Whether each scene gets its own picture.
     #[serde(default)]
     pub each_scene: bool,
-    /// Whether the most that paths and buffer allow is drawn, too; of the curves that it allows
-    /// most. Only where throughput is drawn.
+    /// Whether the maximum that paths and buffer allow is drawn as well, for the curve with the
+    /// highest one. Only if throughput is drawn.
     #[serde(default)]
     pub bound: bool,
 }
@@ -162,37 +162,37 @@ pub struct Figure {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Drawing {
-    /// A line for each curve, along the axis.
+    /// A line for each curve along the axis.
     #[default]
     Lines,
-    /// A box for each point: 10th, 25th, 50th, 75th and 90th percentile and the largest of all
-    /// trials. The statistic of the measure counts for nothing.
+    /// A box for each point: the 10th, 25th, 50th, 75th and 90th percentiles and the maximum of all
+    /// trials. The statistic of the measure is ignored.
     Boxes,
-    /// For each scene a group of bars, one for each curve, at the first place of the axis.
+    /// A group of bars for each scene, with one bar for each curve, at the first place of the axis.
     Bars,
-    /// A bar for each point: the median of its trials, with whiskers from the 10th to the 90th
-    /// percentile. The statistic of the measure counts for nothing.
+    /// A bar for each point: the median of its trials, with whiskers at the 10th and 90th
+    /// percentiles. The statistic of the measure is ignored.
     Medians,
-    /// For each point, how many trials of 100 were done by then. The statistic of the measure
-    /// counts for nothing.
+    /// For each point, the cumulative distribution of the trials. The statistic of the measure is
+    /// ignored.
     Distribution,
 }
 
-/// A table of the publication, to be shown beside what was measured.
+/// A table of the publication, shown next to the measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedTable {
-    /// Above the table.
+    /// The title above the table.
     pub title: String,
     /// The curve that the publication measured.
     pub curve: String,
     /// The scene; empty if the plan has none.
     #[serde(default)]
     pub scene: String,
-    /// Curves that are shown beside it.
+    /// Curves shown next to it.
     #[serde(default)]
     pub beside: Vec<String>,
-    /// What is in the columns.
+    /// The measures in the columns.
     pub measures: Vec<Measure>,
     /// The publication's rows.
     pub row: Vec<PublishedRow>,
@@ -202,19 +202,19 @@ pub struct PublishedTable {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedRow {
-    /// Where on the axis, in its unit.
+    /// The place on the axis, in its unit.
     pub x: f64,
-    /// The numbers, in the order of the measures; shorter if the publication has none.
+    /// The numbers, in the order of the measures; fewer if the publication has no more.
     #[serde(default)]
     pub published: Vec<f64>,
 }
 
-/// The keys that make a situation.
+/// The keys that make up a situation.
 const SITUATION: [&str; 9] =
     ["live", "mode", "time", "path", "access", "association", "application", "rival", "event"];
 
 pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
-    // First as it is, so that what is wrong in the file is told with its line.
+    // First as it is, so that errors in the file are reported with their line numbers.
     let _: File = toml::from_str(text).map_err(|error| PlanError(error.to_string()))?;
     let mut table: Table = toml::from_str(text).map_err(|error| PlanError(error.to_string()))?;
     let set =
@@ -226,7 +226,7 @@ pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
     let mut file: File =
         table.clone().try_into().map_err(|error| PlanError(format!("after --set: {error}")))?;
     check_set(&file, &set)?;
-    // Who sets the axis has chosen the points.
+    // A user who sets the axis has chosen the points.
     if set.iter().any(|layer| layer.key == "sweep.values") {
         file.quick.take_all_points();
         file.standard.take_all_points();
@@ -259,7 +259,7 @@ pub(super) fn read(text: &str, options: &Options) -> Result<Plan, PlanError> {
     })
 }
 
-/// How many runs each point gets.
+/// Returns the number of runs per point.
 fn runs(file: &File, options: &Options) -> Result<u32, PlanError> {
     let runs = match options.extent {
         Extent::Quick => file.quick.runs.unwrap_or(1),
@@ -296,7 +296,8 @@ fn scenes(file: &File) -> Vec<Named> {
     }
 }
 
-/// What is set on the command line beats the rest, so it must not be what the axis shows.
+/// Checks the settings of the command line: they take precedence over everything, so they must not
+/// set the parameter of the axis.
 fn check_set(file: &File, set: &[Layer]) -> Result<(), PlanError> {
     let swept = &file.sweep.parameter;
     match set.iter().find(|layer| layer.key == *swept) {
@@ -320,7 +321,7 @@ fn axis(sweep: &Sweep) -> Result<Axis, PlanError> {
     })
 }
 
-/// A value of the axis in its display unit.
+/// Returns a value of the axis in its display unit.
 fn amount(value: &Value) -> Result<(f64, Kind), PlanError> {
     match value {
         Value::Integer(number) => Ok((*number as f64, Kind::Number)),
@@ -370,7 +371,7 @@ fn points(
     }
 }
 
-/// The values that a curve takes in a scene, of those that are run.
+/// Returns the values of a curve in a scene, among those that are run.
 fn values<'a>(
     file: &'a File,
     scene: &'a Scene,
@@ -432,7 +433,7 @@ fn situation(kind: KindOfPlan, mut table: Table) -> Result<Situation, String> {
     }
 }
 
-/// Letters, digits and what is safe in the name of a file.
+/// Returns an identifier of letters, digits and characters that are safe in file names.
 fn point_id(scene: &str, curve: &str, value: &Value) -> String {
     let value = match value {
         Value::String(text) => text.replace(' ', "").replace('/', "p").replace('%', "pc"),

@@ -1,26 +1,26 @@
-//! Tables laid over one another: what the upper one says counts, down to single keys.
+//! Merging tables: the upper one takes precedence, key by key.
 
 use toml::{Table, Value};
 
 use super::PlanError;
 
-/// What was set on the command line.
+/// A setting from the command line.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Layer {
-    /// The keys, with dots between.
+    /// The dotted key.
     pub(super) key: String,
-    /// The same as tables.
+    /// The same as nested tables.
     pub(super) table: Table,
 }
 
 impl Layer {
-    /// The first of the keys.
+    /// Returns the first part of the key.
     pub(super) fn first(&self) -> &str {
         self.key.split('.').next().unwrap_or_default()
     }
 }
 
-/// Lays `upper` over `lower`. Tables are merged; anything else is replaced.
+/// Merges `upper` into `lower`. Tables are merged; anything else is replaced.
 pub(super) fn merge(lower: &mut Table, upper: &Table) {
     for (key, value) in upper {
         match (lower.get_mut(key), value) {
@@ -32,7 +32,7 @@ pub(super) fn merge(lower: &mut Table, upper: &Table) {
     }
 }
 
-/// The value below all of these keys.
+/// Returns a table with the value at this dotted key.
 pub(super) fn nest(key: &str, value: Value) -> Table {
     let mut value = value;
     for part in key.rsplit('.') {
@@ -46,7 +46,7 @@ pub(super) fn nest(key: &str, value: Value) -> Table {
     }
 }
 
-/// Reads `KEY.KEY=VALUE`. The value is TOML if it can be read as such, else a text.
+/// Parses `KEY.KEY=VALUE`. The value is parsed as TOML if possible, and is otherwise a string.
 pub(super) fn parse_set(text: &str) -> Result<Layer, PlanError> {
     let refused =
         || PlanError(format!("--set {text}: give PARAMETER=VALUE, such as path.B.delay='50 ms'"));

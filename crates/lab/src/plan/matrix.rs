@@ -1,4 +1,4 @@
-//! `[[matrix]]`: one table with a row for each curve, and what is in its columns.
+//! `[[matrix]]`: one table with a row for each curve, and its columns.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,10 +7,10 @@ use super::clients::Published;
 use crate::claim::Expression;
 use crate::situation::Grid;
 
-/// What stands for the curve of a row.
+/// The placeholder for the curve of a row.
 const PLACEHOLDER: &str = "{client}";
 
-/// A column as a plan writes it.
+/// A column as written in a plan.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ColumnText {
@@ -24,30 +24,31 @@ pub(super) struct ColumnText {
     scene: String,
     at_most: Option<f64>,
     slow: Option<f64>,
-    /// Where on the axis the packets are from, as in expressions; the first place if nothing is said.
+    /// The place on the axis from which the packets are taken, as in expressions; the first one if
+    /// not given.
     #[serde(default)]
     at: String,
 }
 
-/// What is in a column of the matrix.
+/// A column of the matrix.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MatrixColumn {
-    /// At its head.
+    /// The heading.
     pub label: String,
-    /// What it is, in a sentence.
+    /// A description, in one sentence.
     pub about: String,
-    /// What it is measured in.
+    /// The unit.
     pub unit: String,
-    /// Up to this it is good; without it nothing is good or bad.
+    /// Values up to this are good; without it values are not graded.
     pub at_most: Option<f64>,
-    /// Up to this it is slow, and above it is bad.
+    /// Values up to this are slow, higher ones bad.
     pub slow: Option<f64>,
 }
 
 /// One table with a row for each curve.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Matrix {
-    /// What is in the columns.
+    /// The columns.
     pub columns: Vec<MatrixColumn>,
     /// The rows, in the order of the curves.
     pub rows: Vec<MatrixRow>,
@@ -56,20 +57,20 @@ pub struct Matrix {
 /// A row: one curve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MatrixRow {
-    /// The curve's identifier.
+    /// The identifier of the curve.
     pub curve: String,
-    /// In the order of the columns.
+    /// The cells, in the order of the columns.
     pub cells: Vec<MatrixCell>,
 }
 
-/// Where a number of the matrix comes from.
+/// The source of a number of the matrix.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MatrixCell {
-    /// What is computed.
+    /// The expression.
     pub value: Expression,
-    /// The point whose packets are shown; none if it is not run.
+    /// The point whose packets are shown; `None` if it is not run.
     pub point: Option<String>,
-    /// What a publication says; empty if none does.
+    /// The published value; empty if there is none.
     pub published: String,
 }
 

@@ -1,18 +1,18 @@
 //! Plans: experiments as data.
 //!
-//! A plan is one TOML file: a situation (network, association, application), what is swept along
-//! the axis, what else differs (scenes and curves), what is drawn, what is claimed. `docs/lab.md`
-//! explains every key; the shipped ones are in `plans/`.
+//! A plan is one TOML file: a situation (network, association, application), the parameter along
+//! the axis, other differences (scenes and curves), figures and claims. `docs/lab.md` explains
+//! every key; the built-in plans are in `plans/`.
 //!
-//! | file | job |
+//! | file | purpose |
 //! | --- | --- |
-//! | `mod` | the plan as it is read, its points |
+//! | `mod` | the parsed plan and its points |
 //! | `file` | the keys of the file |
-//! | `extract` | what a shorter run takes of it |
+//! | `extract` | the part of it that a shorter run executes |
 //! | `clients` | clients under test, which are curves of a plan |
 //! | `matrix` | one table of all curves |
-//! | `layers` | scene, curve, sweep and `--set`, laid over one another |
-//! | `shipped` | the plans that come with eyas |
+//! | `layers` | merging scene, curve, sweep and `--set` |
+//! | `shipped` | the built-in plans |
 
 mod clients;
 mod extract;
@@ -68,17 +68,17 @@ pub struct Options {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Extent {
-    /// Only the shape: fewer and shorter runs, by the plan's `[quick]`.
+    /// Only the shape of the curves: fewer and shorter runs, according to the plan's `[quick]`.
     Quick,
-    /// Enough to judge the claims, by the plan's `[standard]`; everything if it has none.
+    /// Enough to judge the claims, according to the plan's `[standard]`; everything if it has none.
     Standard,
-    /// As long as the publication.
+    /// As extensive as the publication.
     #[default]
     Full,
 }
 
 impl Extent {
-    /// Returns the suffix of directory names; `None` for everything.
+    /// Returns the suffix of directory names; `None` for the full extent.
     #[must_use]
     pub const fn name(self) -> Option<&'static str> {
         match self {
@@ -89,34 +89,34 @@ impl Extent {
     }
 }
 
-/// An experiment, ready to be run.
+/// An experiment that is ready to be run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// One word.
+    /// The name: one word.
     pub name: String,
-    /// One line.
+    /// The title: one line.
     pub title: String,
-    /// What it shows.
+    /// A description of what it shows.
     pub about: String,
-    /// Where it comes from.
+    /// The sources.
     pub sources: Vec<String>,
-    /// What a reader must know.
+    /// Notes for readers.
     pub notes: Vec<String>,
     /// Every situation that is run, and how often.
     pub grid: Grid,
-    /// What is drawn.
+    /// The figures.
     pub figures: Vec<Figure>,
-    /// What is put beside the publication's tables.
+    /// The tables of the publication.
     pub tables: Vec<PublishedTable>,
     /// One table of all curves; without columns if the plan has none.
     pub matrix: Matrix,
-    /// What is claimed.
+    /// The claims.
     pub claims: Vec<Claim>,
-    /// Which points claims are judged by; all, if nothing is said.
+    /// Which points claims are judged by; `None` for all.
     pub judged: Option<Judged>,
-    /// What was set on the command line.
+    /// The settings of the command line.
     pub set: Vec<String>,
-    /// How much of it is run.
+    /// The extent.
     pub extent: Extent,
 }
 
@@ -145,7 +145,7 @@ impl Plan {
         self.grid.is_live()
     }
 
-    /// What its claims are judged by.
+    /// Returns the basis on which its claims are judged.
     pub(crate) fn basis(&self) -> Basis<'_> {
         Basis { grid: &self.grid, judged: self.judged.as_ref() }
     }

@@ -3,7 +3,7 @@
 use super::Document;
 use crate::statistics::Interval;
 
-/// The table, with a header.
+/// Returns the table, with a header.
 #[must_use]
 pub fn to_csv(document: &Document) -> String {
     let axis = match document.axis.unit.is_empty() {
@@ -33,7 +33,7 @@ pub fn to_csv(document: &Document) -> String {
     text
 }
 
-/// A field as RFC 4180 §2 has it.
+/// Formats a field according to RFC 4180 §2.
 pub(super) fn field(text: &str) -> String {
     match text.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),

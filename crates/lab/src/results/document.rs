@@ -17,105 +17,105 @@ use crate::simulation::ACCESS_QUEUE;
 use crate::situation::{Axis, Mapping, Mode, Named, Point, ProfileName, Setup, Situation, live};
 use crate::statistics::{Method, Statistic, Summary, percentile};
 
-/// Of `result.json`; a reader refuses another one.
+/// The version of `result.json`; files of other versions are rejected.
 pub const SCHEMA_VERSION: u32 = 2;
-/// Streams of which each has its own numbers; more than these are only counted together.
+/// The number of streams that are shown individually; if there are more, only totals are shown.
 const STREAMS_SHOWN: u16 = 16;
-/// In the output directory.
+/// The file name in the output directory.
 const FILE: &str = "result.json";
 
-/// What came out of a plan.
+/// The results of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Document {
     /// [`SCHEMA_VERSION`].
     pub schema: u32,
-    /// The plan's name.
+    /// The name of the plan.
     pub plan: String,
-    /// The plan's title.
+    /// The title of the plan.
     pub title: String,
-    /// What it shows.
+    /// A description of what it shows.
     pub about: String,
-    /// Where it comes from.
+    /// The sources.
     pub sources: Vec<String>,
-    /// What a reader must know.
+    /// Notes for readers.
     pub notes: Vec<String>,
     /// How it was run.
     pub run: RunInfo,
-    /// What was emulated, and how.
+    /// Descriptions of what was emulated, and how.
     pub emulated: Vec<String>,
-    /// What the profiles in use choose.
+    /// The choices of the profiles used.
     pub choices: Vec<ChoiceRow>,
-    /// What is along the axis.
+    /// The axis.
     pub axis: Axis,
-    /// Situations side by side.
+    /// The scenes.
     pub scenes: Vec<Named>,
-    /// What is compared.
+    /// The curves.
     pub curves: Vec<Named>,
-    /// What is drawn.
+    /// The figures.
     pub figures: Vec<Figure>,
-    /// Tables of the publication, shown beside what was measured.
+    /// Tables of the publication, shown next to the measurements.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tables: Vec<PublishedTable>,
     /// One table of all curves, if the plan has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matrix: Option<MatrixTable>,
-    /// Every situation: parameters and numbers.
+    /// Every situation, with its parameters and measures.
     pub points: Vec<PointRow>,
-    /// What is claimed, and what came of it.
+    /// The verdicts about the claims.
     pub claims: Vec<Verdict>,
 }
 
 /// How a plan was run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunInfo {
-    /// Of eyas.
+    /// The version of eyas.
     pub version: String,
-    /// Of the code, or `unknown`.
+    /// The commit of the code, or `unknown`.
     pub commit: String,
-    /// How much of the plan was run.
+    /// The extent to which the plan was run.
     pub extent: Extent,
-    /// What was set on the command line.
+    /// The settings of the command line.
     pub set: Vec<String>,
-    /// Runs of each point.
+    /// The number of runs per point.
     pub runs: u32,
     /// Their seeds, the same for every point.
     pub seeds: Vec<u64>,
-    /// Events that the simulator worked off, all told.
+    /// The total number of events that the simulator processed.
     pub events: u64,
 }
 
 /// One choice of a profile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChoiceRow {
-    /// Of what.
+    /// The option.
     pub name: String,
-    /// What was chosen.
+    /// The choice.
     pub value: String,
-    /// Where that comes from.
+    /// The source of the choice.
     pub source: String,
-    /// Whether it rests on its fit to the published numbers alone.
+    /// Whether it is based only on its fit to the published numbers.
     pub fitted: bool,
 }
 
 /// One situation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PointRow {
-    /// Unique.
+    /// The unique identifier.
     pub id: String,
-    /// Its scene.
+    /// The scene.
     pub scene: String,
-    /// Its curve.
+    /// The curve.
     pub curve: String,
-    /// Where on the axis.
+    /// The place on the axis.
     pub x: f64,
-    /// All that was simulated or emulated.
+    /// Everything that was simulated or emulated.
     pub parameters: Situation,
-    /// Measures, by name.
+    /// The measures, by name.
     pub measures: BTreeMap<Measure, Summary>,
-    /// Of each column of a live point: the percentiles 0 to 100 of all trials.
+    /// For each column of a live point: percentiles 0 to 100 of all trials.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub percentiles: BTreeMap<String, Vec<f64>>,
-    /// The packets of the first trial, where a program was tried: one course for each fetch.
+    /// The packets of the first trial, if a program was run: one course per fetch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub packets: Vec<PacketCourse>,
 }
@@ -132,7 +132,7 @@ impl ChoiceRow {
 }
 
 impl Document {
-    /// Sums up.
+    /// Summarises the results.
     #[must_use]
     pub fn new(plan: &Plan, results: &Results, commit: &str, seeds: Vec<u64>) -> Self {
         let events = results.points.values().flatten().map(|run| run.events).sum();
@@ -165,10 +165,10 @@ impl Document {
         }
     }
 
-    /// Reads the one in an output directory.
+    /// Reads the document in an output directory.
     ///
     /// # Errors
-    /// If there is none, or it is of another version of eyas.
+    /// If there is none, or it was written by another version of eyas.
     pub fn read(out: &Path) -> Result<Self, ResultsError> {
         let path = out.join(FILE);
         let text = read_file(&path)?;
@@ -177,15 +177,15 @@ impl Document {
             serde_json::from_slice(&text).map_err(|cause| refused(cause.to_string()))?;
         match value["schema"].as_u64() {
             Some(version) if version == u64::from(SCHEMA_VERSION) => {}
-            _ => return Err(refused("no result of this version of eyas lab".to_owned())),
+            _ => return Err(refused("not a result of this version of eyas lab".to_owned())),
         }
         serde_json::from_value(value).map_err(|cause| refused(cause.to_string()))
     }
 
-    /// The text of `result.json`.
+    /// Returns the text of `result.json`.
     ///
     /// # Errors
-    /// If a number cannot be written, which none that was measured is.
+    /// If a number cannot be represented, which does not happen with measured ones.
     pub fn to_json(&self) -> Result<String, ResultsError> {
         let text = serde_json::to_string_pretty(self).map_err(|cause| ResultsError::Content {
             path: FILE.into(),
@@ -194,7 +194,7 @@ impl Document {
         Ok(text + "\n")
     }
 
-    /// Writes it into an output directory, which is made if it is not there.
+    /// Writes it to an output directory, which is created if necessary.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -203,7 +203,7 @@ impl Document {
         write_whole(&out.join(FILE), &self.to_json()?)
     }
 
-    /// How its intervals were found, for readers.
+    /// Returns the methods by which its intervals were computed, for readers.
     #[must_use]
     pub fn methods(&self) -> Vec<&'static str> {
         let shown = self.figures.iter().map(|figure| &figure.measure);
@@ -217,7 +217,8 @@ impl Document {
         methods.into_iter().map(Method::in_words).collect()
     }
 
-    /// Which claims this run does not decide, and why, in a sentence; none if it decides all.
+    /// Returns a sentence that states which claims this run does not decide, and why; `None` if it
+    /// decides all.
     #[must_use]
     pub fn claims_without_verdict(&self) -> Option<String> {
         let of = |outcome: Outcome| {
@@ -230,7 +231,7 @@ impl Document {
         (!parts.is_empty()).then(|| format!("It does not decide claims {}.", parts.join(" and ")))
     }
 
-    /// The points of one curve of one scene, in the order of the axis.
+    /// Returns the points of one curve of one scene, in the order of the axis.
     pub fn along<'a>(
         &'a self,
         scene: &'a str,
@@ -268,7 +269,8 @@ fn row(point: &Point, results: &Results) -> PointRow {
     }
 }
 
-/// What a reader must know: what the plan says, what is not on the page, what is not judged.
+/// Returns the notes for readers: those of the plan, what is missing from the page, and what is not
+/// judged.
 fn notes(plan: &Plan, results: &Results) -> Vec<String> {
     let skipped = results
         .skipped
@@ -276,11 +278,12 @@ fn notes(plan: &Plan, results: &Results) -> Vec<String> {
         .map(|(what, points)| format!("Left out: {}. {what}.", left_out(plan, points).join(", ")));
     let unjudged = plan.judged.as_ref().and_then(|rule| rule.left_out(&plan.grid, results));
     let shared = (plan.is_live() && results.at_once > 1)
-        .then(|| format!("Up to {} runs at a time shared the machine.", results.at_once));
+        .then(|| format!("Up to {} concurrent runs shared the machine.", results.at_once));
     plan.notes.iter().cloned().chain(skipped).chain(unjudged).chain(shared).collect()
 }
 
-/// Points that were left out: by the label of their curve where all of it was.
+/// Returns the points that were left out: by the label of their curve if the whole curve was left
+/// out.
 fn left_out<'a>(plan: &'a Plan, points: &'a BTreeSet<String>) -> Vec<&'a str> {
     let is_whole = |curve: &&Named| {
         let mut all = plan.grid.points.iter().filter(|point| point.curve == curve.id).peekable();
@@ -294,7 +297,7 @@ fn left_out<'a>(plan: &'a Plan, points: &'a BTreeSet<String>) -> Vec<&'a str> {
     curves.iter().map(|curve| curve.label.as_str()).chain(single).collect()
 }
 
-/// What a live point is summed up in.
+/// The statistics that summarise a live point.
 const STATISTICS: [Statistic; 9] = [
     Statistic::Mean,
     Statistic::Deviation,
@@ -325,7 +328,7 @@ fn of_trials(
     (measures, percentiles)
 }
 
-/// Everything that can be measured of one run, in the order of the names.
+/// Returns all measures of one run, in the order of their names.
 pub(super) fn measures_of(situation: &Situation, run: &RunResult) -> BTreeSet<Measure> {
     match situation {
         Situation::Simulated(setup) => measures(setup).into_iter().collect(),
@@ -338,7 +341,7 @@ pub(super) fn measures_of(situation: &Situation, run: &RunResult) -> BTreeSet<Me
     }
 }
 
-/// Everything that can be measured of a setup.
+/// Returns all measures of a set-up.
 fn measures(setup: &Setup) -> Vec<Measure> {
     let mut measures = vec![
         Measure::Throughput,
@@ -359,7 +362,7 @@ fn measures(setup: &Setup) -> Vec<Measure> {
     measures
 }
 
-/// What a reader must know of the simulation itself.
+/// Returns the notes about the simulation itself.
 fn emulated(plan: &Plan) -> Vec<String> {
     if plan.is_live() {
         return plan
@@ -370,22 +373,22 @@ fn emulated(plan: &Plan) -> Vec<String> {
             .map_or_else(Vec::new, live::Setup::emulated);
     }
     let mut said = vec![
-        "Network: simulated in virtual time (eyas-netem); integer nanoseconds, one random stream \
-         for each link."
+        "Network: simulated in virtual time (eyas-netem), in integer nanoseconds, with one random \
+         stream per link."
             .to_owned(),
         format!(
-            "Transport: eyas-sctp, the same code that runs on real networks; {}, over IPv4 (20 bytes \
-             of header; protocol 132).",
+            "Transport: eyas-sctp, the same code that runs on real networks; {}, over IPv4 (header \
+             of 20 bytes, protocol 132).",
             packets(plan),
         ),
-        "Hosts: as fast as they like; no time passes between a packet's arrival and the answer."
+        "Hosts: infinitely fast; no time passes between the arrival of a packet and the reply."
             .to_owned(),
     ];
     if let Some(setup) = plan.grid.points.first().and_then(|point| point.situation.simulated()) {
         let (access, time) = (setup.access, setup.time);
         said.push(format!(
-            "Access links: {} and {} each, with a queue of {} packets; bottlenecks as the \
-             parameters of each point say.",
+            "Access links: {} and {} each, with a queue of {} packets; bottlenecks according to the \
+             parameters of each point.",
             access.rate, access.delay, ACCESS_QUEUE,
         ));
         said.push(format!(
@@ -397,7 +400,7 @@ fn emulated(plan: &Plan) -> Vec<String> {
     said
 }
 
-/// What packets of a simulated plan are.
+/// Describes the packets of a simulated plan.
 fn packets(plan: &Plan) -> &'static str {
     let has = |mode| {
         let mut setups = plan.grid.points.iter().filter_map(|point| point.situation.simulated());
@@ -405,15 +408,15 @@ fn packets(plan: &Plan) -> &'static str {
     };
     match (has(Mode::Wire), has(Mode::Struct)) {
         (true, true) => {
-            "packets encoded and parsed at some points, passed on as values of the same lengths at \
-             those whose mode is struct"
+            "packets are encoded and parsed at some points, and passed as values of the same length \
+             at those with mode = \"struct\""
         }
-        (false, true) => "packets passed on as values of the same lengths (mode = \"struct\")",
-        _ => "real packets, encoded and parsed",
+        (false, true) => "packets are passed as values of the same length (mode = \"struct\")",
+        _ => "packets are encoded and parsed",
     }
 }
 
-/// What the profiles in use choose, each once.
+/// Returns the choices of the profiles used, each once.
 fn choices(plan: &Plan) -> Vec<ChoiceRow> {
     let profiles: BTreeSet<&str> = plan
         .grid

@@ -1,4 +1,4 @@
-//! The matrix of a plan with its numbers: what is in `result.json` of it.
+//! The matrix of a plan with its numbers, as in `result.json`.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,56 +10,56 @@ use crate::statistics::Interval;
 /// One table with a row for each curve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MatrixTable {
-    /// What is in the columns.
+    /// The columns.
     pub columns: Vec<MatrixColumn>,
-    /// Rows of curves of which something was measured.
+    /// The rows of curves with at least one measurement.
     pub rows: Vec<MatrixLine>,
 }
 
 /// A row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MatrixLine {
-    /// The curve's identifier.
+    /// The identifier of the curve.
     pub curve: String,
-    /// The curve's label.
+    /// The label of the curve.
     pub label: String,
-    /// What the program says of its version.
+    /// The version that the program reports.
     pub version: String,
-    /// In the order of the columns.
+    /// The cells, in the order of the columns.
     pub cells: Vec<MatrixNumber>,
 }
 
 /// A cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MatrixNumber {
-    /// Whether its point was run. Then a missing number means that there was nothing to be measured,
-    /// such as no response.
+    /// Whether its point was run. If so, a missing number means that nothing could be measured, for
+    /// example because there was no response.
     pub run: bool,
     /// The number.
     pub value: Option<f64>,
-    /// Where it lies with 95 % confidence.
+    /// The 95 % confidence interval.
     pub interval: Option<Interval>,
-    /// What a publication says; empty if none does.
+    /// The published value; empty if there is none.
     pub published: String,
-    /// The point whose packets tell how it came about; empty if there is none.
+    /// The point whose packets the number was derived from; empty if there is none.
     pub point: String,
 }
 
-/// How good a number is, by its column.
+/// The grade of a number, according to its column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grade {
-    /// As it should be.
+    /// As good as it should be.
     Good,
     /// Slower than it should be.
     Slow,
-    /// Much slower, or nothing at all.
+    /// Much slower, or missing.
     Bad,
-    /// Neither: the column judges nothing, or nothing was run.
+    /// Not graded: the column has no limits, or nothing was run.
     None,
 }
 
 impl MatrixNumber {
-    /// How good it is in this column.
+    /// Returns the grade in this column.
     #[must_use]
     pub fn grade(&self, column: &MatrixColumn) -> Grade {
         match (self.run, column.at_most, self.value) {
@@ -74,7 +74,7 @@ impl MatrixNumber {
     }
 }
 
-/// The matrix of a plan; none if it has none.
+/// Returns the matrix of a plan; `None` if it has none.
 pub(super) fn of(plan: &Plan, results: &Results) -> Option<MatrixTable> {
     if plan.matrix.columns.is_empty() {
         return None;

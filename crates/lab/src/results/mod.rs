@@ -1,11 +1,11 @@
-//! What came out, as files.
+//! The results as files.
 //!
-//! | file | job |
+//! | file | purpose |
 //! | --- | --- |
 //! | `store` | finished runs, kept in the output directory |
 //! | `document` | `result.json` |
 //! | `matrix` | its table of all curves |
-//! | `csv` | `result.csv`: the sums |
+//! | `csv` | `result.csv`: the summaries |
 //! | `table` | `runs.csv`: every run |
 //! | `parquet` | `runs.parquet`: the same |
 
@@ -28,7 +28,7 @@ pub use store::Store;
 pub(crate) use store::{create_directory, read_file, write_whole};
 pub use table::Table;
 
-/// Writes `result.csv` and `runs.csv` into an output directory.
+/// Writes `result.csv` and `runs.csv` to an output directory.
 ///
 /// # Errors
 /// If they cannot be written.
@@ -37,7 +37,7 @@ pub fn write_tables(document: &Document, table: &Table, out: &Path) -> Result<()
     write_whole(&out.join("runs.csv"), table.to_csv())
 }
 
-/// Writes the table of all runs as a file of Parquet.
+/// Writes the table of all runs as a Parquet file.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -49,20 +49,20 @@ pub fn write_parquet(table: &Table, path: &Path) -> Result<(), ResultsError> {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResultsError {
-    /// A file or directory.
+    /// A file or directory could not be read or written.
     #[error("{}: {cause}", path.display())]
     Io {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The error from the system.
         cause: std::io::Error,
     },
-    /// A file that is not what it should be.
+    /// The content of a file is invalid.
     #[error("{}: {cause}", path.display())]
     Content {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// What is wrong.
         cause: String,
     },
 }

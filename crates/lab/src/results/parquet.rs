@@ -1,15 +1,15 @@
 //! `runs.parquet`: the table of all runs in Apache Parquet
-//! (<https://parquet.apache.org/docs/file-format/>), which pandas, Polars, DuckDB and R read.
+//! (<https://parquet.apache.org/docs/file-format/>), which pandas, Polars, DuckDB and R can read.
 //!
-//! The crate `parquet` reads and writes everything that the format knows, and brings a dozen others along. A
-//! table with eight columns of three types takes little of it: pages without compression, texts by a
-//! dictionary. `bindings/python/tests/test_lab_tables.py` has three programs of others read it.
+//! The crate `parquet` supports the whole format and has a dozen dependencies. A table with eight
+//! columns of three types needs little of it: uncompressed pages, and dictionaries for strings.
+//! `bindings/python/tests/test_lab_tables.py` reads it with three other programs.
 //!
-//! | file | job |
+//! | file | purpose |
 //! | --- | --- |
-//! | `metadata` | what the footer says of groups of rows and of columns |
-//! | `pages` | values as bytes |
-//! | `thrift` | the notation of headers and footer |
+//! | `metadata` | the footer: row groups and columns |
+//! | `pages` | encoding of values |
+//! | `thrift` | encoding of headers and footer |
 
 mod metadata;
 mod pages;
@@ -20,13 +20,13 @@ use std::ops::Range;
 use self::metadata::{Chunk, Group, Kind};
 use super::Table;
 
-/// A file begins and ends with this.
+/// The magic number at the start and the end of a file.
 const MAGIC: &[u8; 4] = b"PAR1";
-/// Rows of a group: what a reader takes into memory at a time.
+/// Rows per group: what a reader loads into memory at a time.
 const GROUP: usize = 1 << 20;
 
 impl Table {
-    /// As a file of Parquet. A value that a run lacks is null.
+    /// Returns the table as a Parquet file. A value that a run lacks is null.
     #[must_use]
     pub fn to_parquet(&self) -> Vec<u8> {
         self.parquet(GROUP)
@@ -65,7 +65,7 @@ impl Table {
     }
 }
 
-/// A column of texts: each text once, then which of them each row has.
+/// Writes a column of strings: each string once, then the index of each row.
 fn texts(texts: &[String], file: &mut Vec<u8>) -> Chunk {
     let (dictionary, places) = pages::dictionary(texts);
     let start = file.len();

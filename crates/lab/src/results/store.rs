@@ -1,4 +1,4 @@
-//! Finished runs, kept in the output directory: an interrupted experiment goes on where it stood.
+//! Finished runs, kept in the output directory, so that an interrupted experiment can be resumed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use super::ResultsError;
 use crate::run::RunResult;
 use crate::situation::{Point, Situation};
 
-/// The directory of finished runs within the output directory.
+/// The name of the directory of finished runs in the output directory.
 const RUNS: &str = "runs";
 
 /// Finished runs of one plan.
@@ -21,36 +21,36 @@ pub struct Store {
     points: BTreeMap<String, PointFile>,
 }
 
-/// One file: the runs of one point, and what they are runs of.
+/// A file with the runs of one point, and the situation that they are runs of.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct PointFile {
-    /// The code that ran them.
+    /// The version of the code that executed them.
     version: String,
     setup: Situation,
-    /// By seed.
+    /// The runs by seed.
     runs: BTreeMap<u64, RunResult>,
 }
 
 impl Store {
-    /// Opens an output directory, and makes it if it is not there. `version` names the code: runs
-    /// of another version count for nothing.
+    /// Opens an output directory, creating it if necessary. `version` identifies the code: runs of
+    /// other versions are ignored.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// If it cannot be created.
     pub fn open(out: &Path, version: &str) -> Result<Self, ResultsError> {
         let directory = out.join(RUNS);
         create_directory(&directory)?;
         Ok(Self { directory, version: version.to_owned(), points: BTreeMap::new() })
     }
 
-    /// The runs in an output directory, to be read alone.
+    /// Opens the runs in an output directory for reading only.
     pub(crate) fn at(out: &Path, version: &str) -> Self {
         let directory = out.join(RUNS);
         Self { directory, version: version.to_owned(), points: BTreeMap::new() }
     }
 
-    /// Looks for runs of this point from earlier on. A file that cannot be read, or is of another
-    /// version or situation, counts as absent and is written anew.
+    /// Loads earlier runs of this point. A file that cannot be read, or is of another version or
+    /// situation, is ignored and overwritten.
     pub fn load(&mut self, point: &Point) {
         let fresh = PointFile {
             version: self.version.clone(),
@@ -64,13 +64,13 @@ impl Store {
         self.points.insert(point.id.clone(), kept.unwrap_or(fresh));
     }
 
-    /// A finished run.
+    /// Returns a finished run.
     #[must_use]
     pub fn get(&self, point: &str, seed: u64) -> Option<&RunResult> {
         self.points.get(point)?.runs.get(&seed)
     }
 
-    /// Keeps a finished run of a point that was loaded. The file is whole at any time.
+    /// Stores a finished run of a point that was loaded. The file is complete at any time.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -78,7 +78,8 @@ impl Store {
         self.keep_all(point, [(seed, run)])
     }
 
-    /// Keeps finished runs of a point that was loaded, by their seeds. The file is whole at any time.
+    /// Stores finished runs of a point that was loaded, by their seeds. The file is complete at any
+    /// time.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -102,7 +103,7 @@ impl Store {
     }
 }
 
-/// Writes a file so that nobody ever sees half of it.
+/// Writes a file atomically.
 pub(crate) fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> Result<(), ResultsError> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
@@ -111,12 +112,12 @@ pub(crate) fn write_whole(path: &Path, content: impl AsRef<[u8]>) -> Result<(), 
     fs::rename(&beside, path).map_err(|cause| io(path, cause))
 }
 
-/// Makes a directory, unless it is there.
+/// Creates a directory, unless it exists.
 pub(crate) fn create_directory(path: &Path) -> Result<(), ResultsError> {
     fs::create_dir_all(path).map_err(|cause| io(path, cause))
 }
 
-/// Reads a file whole.
+/// Reads a whole file.
 pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, ResultsError> {
     fs::read(path).map_err(|cause| io(path, cause))
 }

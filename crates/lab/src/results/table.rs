@@ -5,37 +5,37 @@ use super::document::measures_of;
 use crate::plan::Plan;
 use crate::run::Results;
 
-/// All numbers of all runs, as columns of the same length.
+/// All numbers of all runs, as columns of equal length.
 ///
-/// A point of which nothing was run has no rows. The rows stand in the order of the plan's points, the
-/// seeds, and the names of measures.
+/// A point without runs has no rows. Rows are in the order of the plan's points, the seeds, and the
+/// names of measures.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
-    /// The point's identifier.
+    /// The identifiers of the points.
     pub point: Vec<String>,
-    /// Its scene; empty if the plan has none.
+    /// The scenes; empty if the plan has none.
     pub scene: Vec<String>,
-    /// Its curve.
+    /// The curves.
     pub curve: Vec<String>,
-    /// Where it is on the axis, in the axis' unit.
+    /// The places on the axis, in its unit.
     pub x: Vec<f64>,
-    /// Of the run.
+    /// The seeds of the runs.
     pub seed: Vec<u64>,
-    /// The measure, as claims and figures name it.
+    /// The measures, as named by claims and figures.
     pub measure: Vec<String>,
-    /// What it is measured in; empty if it is a plain number.
+    /// The units; empty for plain numbers.
     pub unit: Vec<String>,
-    /// The number; none if the run has no such thing, such as the delay of a stream on which nothing
-    /// arrived.
+    /// The numbers; `None` if the run has no such value, such as the delay of a stream on which
+    /// nothing arrived.
     pub value: Vec<Option<f64>>,
 }
 
 impl Table {
-    /// The names of the columns, in their order.
+    /// The names of the columns, in order.
     pub const COLUMNS: [&'static str; 8] =
         ["point", "scene", "curve", "x", "seed", "measure", "unit", "value"];
 
-    /// What the runs of a plan measured.
+    /// Creates the table of the measurements of a plan's runs.
     #[must_use]
     pub fn new(plan: &Plan, results: &Results, seeds: &[u64]) -> Self {
         let mut table = Self::default();
@@ -58,19 +58,19 @@ impl Table {
         table
     }
 
-    /// How many rows it has.
+    /// Returns the number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.value.len()
     }
 
-    /// Whether it has none.
+    /// Returns whether there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.value.is_empty()
     }
 
-    /// As text with a header (RFC 4180).
+    /// Returns it as text with a header (RFC 4180).
     #[must_use]
     pub fn to_csv(&self) -> String {
         let mut text = Self::COLUMNS.join(",") + "\n";

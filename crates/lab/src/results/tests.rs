@@ -72,7 +72,7 @@ fn a_document_can_be_read_back() {
     let text = fs::read_to_string(&path).unwrap().replace("\"schema\": 2", "\"schema\": 99");
     fs::write(&path, text).unwrap();
     let said = Document::read(directory.path()).unwrap_err().to_string();
-    assert!(said.contains("no result of this version"), "{said}");
+    assert!(said.contains("not a result of this version"), "{said}");
 }
 
 #[test]

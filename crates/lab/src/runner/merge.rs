@@ -14,57 +14,57 @@ use crate::situation::Point;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MergeError {
-    /// A directory, or a file in it.
+    /// An error of a directory, or of a file in it.
     #[error(transparent)]
     Results(#[from] ResultsError),
-    /// A plan that this code cannot read.
+    /// A plan that this code cannot parse.
     #[error("{}: {cause}", directory.display())]
     Plan {
-        /// Whose.
+        /// The directory of the shard.
         directory: PathBuf,
-        /// Why.
+        /// The error.
         cause: PlanError,
     },
-    /// A shard that other code has run: what it measured need not be what this code measures.
+    /// A shard that was run by other code, whose measurements may differ from those of this code.
     #[error("{} was run by another version of eyas ({version}); this one is {here}", directory.display())]
     OtherCode {
-        /// Where.
+        /// The directory of the shard.
         directory: PathBuf,
         /// The code that ran it.
         version: String,
         /// This code.
         here: String,
     },
-    /// A shard of something else.
+    /// A shard of other runs.
     #[error("{} and {} are not shards of the same runs: {difference}", first.display(), other.display())]
     OtherRuns {
-        /// Where the first shard is.
+        /// The directory of the first shard.
         first: PathBuf,
-        /// Where the one is that does not belong to it.
+        /// The directory of the shard that does not belong to it.
         other: PathBuf,
         /// What differs, with the values of both.
         difference: String,
     },
-    /// A run that two shards have with different numbers.
+    /// A run for which two shards have different numbers.
     #[error("{} and {} differ in the run of {point} with seed {seed}", first.display(), other.display())]
     Contradiction {
         /// One directory.
         first: PathBuf,
         /// The other one.
         other: PathBuf,
-        /// Of which point.
+        /// The point.
         point: String,
-        /// Its seed.
+        /// The seed.
         seed: u64,
     },
-    /// Runs that no shard has.
+    /// Runs that are in no shard.
     #[error("{missing} of {total} runs are missing: {}", told.join("; "))]
     Incomplete {
-        /// How many.
+        /// The number of missing runs.
         missing: usize,
-        /// Of how many.
+        /// The number of all runs.
         total: usize,
-        /// Which shards lack them, a text for each.
+        /// Which shards lack them, one text each.
         told: Vec<String>,
     },
 }
@@ -74,22 +74,23 @@ pub enum MergeError {
 pub struct Merged {
     /// The plan that was run.
     pub plan: Plan,
-    /// Of the runs of each point.
+    /// The seeds of the runs of each point.
     pub seeds: Vec<u64>,
-    /// What came out.
+    /// The results.
     pub results: Results,
 }
 
-/// A shard's directory.
+/// The directory of a shard.
 struct Holding {
     directory: PathBuf,
     file: ShardFile,
 }
 
-/// Puts shards together. `version` names the code, as in [`Job`](super::Job).
+/// Merges shards. `version` identifies the code, as in [`Job`](super::Job).
 ///
 /// # Errors
-/// If a directory holds no shard, shards are of other code or other runs, or runs are missing.
+/// If a directory does not contain a shard, shards are of other code or other runs, or runs are
+/// missing.
 pub fn merge(directories: &[PathBuf], version: &str) -> Result<Merged, MergeError> {
     let holdings = holdings(directories, version)?;
     let Some(first) = holdings.first() else {
@@ -115,8 +116,8 @@ pub fn merge(directories: &[PathBuf], version: &str) -> Result<Merged, MergeErro
 }
 
 impl Merged {
-    /// Keeps the runs in an output directory, where the whole plan would have kept them: more runs
-    /// can be added to them later.
+    /// Stores the runs in an output directory as if the whole plan had been run there, so that more
+    /// runs can be added later.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -131,7 +132,7 @@ impl Merged {
     }
 }
 
-/// The shards, if they belong together.
+/// Returns the shards, if they belong together.
 fn holdings(directories: &[PathBuf], version: &str) -> Result<Vec<Holding>, MergeError> {
     let mut holdings: Vec<Holding> = Vec::new();
     for directory in directories {
@@ -157,7 +158,7 @@ fn holdings(directories: &[PathBuf], version: &str) -> Result<Vec<Holding>, Merg
     Ok(holdings)
 }
 
-/// Every run that there is, with the directory it is from.
+/// Every run, with the directory that it is from.
 type Runs<'a> = BTreeMap<(&'a str, u64), (&'a Path, RunResult)>;
 
 fn collect<'a>(
@@ -189,7 +190,7 @@ fn collect<'a>(
     Ok(runs)
 }
 
-/// Says which shards lack runs; none if all are there.
+/// Describes which shards lack runs; `None` if there are all.
 fn missing(
     plan: &Plan,
     seeds: &[u64],

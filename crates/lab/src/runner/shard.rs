@@ -1,4 +1,4 @@
-//! Shards: equal shares of a plan's runs, each run by a program of its own, wherever that is.
+//! Shards: equal shares of a plan's runs, each run by a separate program on any machine.
 
 use std::fmt;
 use std::path::Path;
@@ -9,43 +9,43 @@ use serde::{Deserialize, Serialize};
 use crate::plan::{Options, Plan, PlanError};
 use crate::results::{ResultsError, create_directory, read_file, write_whole};
 
-/// In the output directory of a shard.
+/// The file name in the output directory of a shard.
 const FILE: &str = "shard.json";
-/// More than any cluster has tasks.
+/// The maximum number of shards, more than any cluster has tasks.
 const MOST: u32 = 1_000_000;
 
 /// One of several equal shares of a plan's runs, written `1/4`: the first of four.
 ///
-/// Runs are dealt like cards, in the order in which they would be run, so all shards get about as
-/// many of each point.
+/// Runs are dealt like cards, in the order in which they would be run, so that all shards get about
+/// the same number of runs of each point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Shard {
-    /// Which, from 1 on.
+    /// The number, starting at 1.
     number: u32,
-    /// How many there are.
+    /// The number of shards.
     of: u32,
 }
 
-/// Why a text is no [`Shard`].
+/// The text is not a [`Shard`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a shard: write 1/4 for the first of four")]
 pub struct NotAShard(String);
 
 impl Shard {
-    /// The shard with this number, from 1 on.
+    /// Returns the shard with this number, starting at 1.
     #[must_use]
     pub const fn new(number: u32, of: u32) -> Option<Self> {
         if number >= 1 && number <= of && of <= MOST { Some(Self { number, of }) } else { None }
     }
 
-    /// How many shards there are.
+    /// Returns the number of shards.
     #[must_use]
     pub const fn of(self) -> u32 {
         self.of
     }
 
-    /// The shard that a run belongs to, by its place in the order of all runs.
+    /// Returns the shard that a run belongs to, by its place in the order of all runs.
     #[must_use]
     pub const fn at(place: usize, of: u32) -> Self {
         Self { number: (place % of as usize) as u32 + 1, of }
@@ -83,29 +83,29 @@ impl From<Shard> for String {
     }
 }
 
-/// `shard.json`: which shard of which runs an output directory holds. It has all that is needed to
-/// put the shards together again.
+/// `shard.json`: which shard of which runs an output directory contains. It has everything that is
+/// needed to merge the shards.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ShardFile {
-    /// Which part.
+    /// The shard.
     pub shard: Shard,
-    /// The plan's name.
+    /// The name of the plan.
     pub name: String,
-    /// The code that runs it.
+    /// The version of the code that runs it.
     pub version: String,
-    /// Of the first run of each point.
+    /// The seed of the first run of each point.
     pub seed: u64,
     /// How the plan is run.
     pub options: Options,
-    /// The plan's text.
+    /// The text of the plan.
     pub plan: String,
 }
 
 impl ShardFile {
-    /// Reads the one in an output directory.
+    /// Reads the file in an output directory.
     ///
     /// # Errors
-    /// If there is none, or it is none.
+    /// If there is none, or it is invalid.
     pub fn read(out: &Path) -> Result<Self, ResultsError> {
         let path = out.join(FILE);
         let text = read_file(&path)?;
@@ -113,17 +113,17 @@ impl ShardFile {
             .map_err(|cause| ResultsError::Content { path, cause: cause.to_string() })
     }
 
-    /// Takes possession of an output directory, or finds it in possession.
+    /// Claims an output directory, or confirms that it already belongs to this shard.
     ///
     /// # Errors
-    /// If it is another shard's, which would lose its runs, or cannot be written.
+    /// If it belongs to another shard, whose runs would be lost, or cannot be written.
     pub(super) fn claim(&self, out: &Path) -> Result<(), ResultsError> {
         let path = out.join(FILE);
         if let Ok(other) = Self::read(out)
             && other.shard != self.shard
         {
             let cause = format!(
-                "the directory is that of shard {}; give shard {} one of its own",
+                "the directory belongs to shard {}; use another one for shard {}",
                 other.shard, self.shard
             );
             return Err(ResultsError::Content { path, cause });
@@ -136,15 +136,15 @@ impl ShardFile {
         write_whole(&path, &(text + "\n"))
     }
 
-    /// The plan, as it was run.
+    /// Parses the plan, as it was run.
     ///
     /// # Errors
-    /// If this code cannot read it.
+    /// If this code cannot parse it.
     pub fn parse(&self) -> Result<Plan, PlanError> {
         Plan::parse(&self.plan, &self.options)
     }
 
-    /// In what these are not shards of the same runs; none if they are.
+    /// Describes in what respect these are not shards of the same runs; `None` if they are.
     pub(super) fn difference(&self, other: &Self) -> Option<String> {
         let pairs = [
             ("the plan", self.name.clone(), other.name.clone()),

@@ -1,4 +1,4 @@
-//! Runs that travel: each situation as text, its seed beside it, to whoever has a processor free.
+//! Runs to be executed elsewhere: each situation as text with its seed, for any free processor.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,15 +6,15 @@ use crate::run::RunResult;
 use crate::simulation;
 use crate::situation::Situation;
 
-/// Runs for somebody else to do, as JSON says them.
+/// Runs for another process to execute, serialised as JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Task {
-    /// The code that is to run them.
+    /// The version of the code that is to execute them.
     pub(super) version: String,
     pub(super) runs: Vec<TaskRun>,
 }
 
-/// One of them.
+/// One of the runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct TaskRun {
     pub(super) point: String,
@@ -22,15 +22,15 @@ pub(super) struct TaskRun {
     pub(super) seed: u64,
 }
 
-/// What came of a task.
+/// The outcome of a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskOutcome {
-    /// The code that ran them.
+    /// The version of the code that executed them.
     pub(super) version: String,
     pub(super) runs: Vec<RunOutcome>,
 }
 
-/// What came of one of its runs.
+/// The outcome of one of its runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct RunOutcome {
     pub(super) point: String,
@@ -38,22 +38,22 @@ pub(super) struct RunOutcome {
     pub(super) result: RunResult,
 }
 
-/// Why a task, or what came of one, is refused.
+/// Why a task or its outcome is rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TaskError {
-    /// What it measured need not be what the other code measures.
+    /// Other code, whose measurements may differ.
     #[error("the runs are for eyas {wanted}, and this is eyas {here}")]
     OtherCode {
-        /// The code that asks for the runs.
+        /// The code that requests the runs.
         wanted: String,
-        /// The code that ran them, or was to.
+        /// The code that executed them, or was to.
         here: String,
     },
-    /// Live runs measure the machine that they run on.
+    /// Live runs, which measure the machine that they run on.
     #[error("{0} is a live run: it measures the machine that it runs on, and cannot travel")]
     Live(String),
-    /// A run that is none of the plan's.
+    /// A run that does not belong to the plan.
     #[error("{point} with seed {seed} is not a run of this plan")]
     Stranger {
         /// The point that it names.
@@ -61,30 +61,30 @@ pub enum TaskError {
         /// Its seed.
         seed: u64,
     },
-    /// It is not written as tasks and their outcomes are.
-    #[error("this was not written by eyas: {0}")]
+    /// The text is not a task or an outcome.
+    #[error("not written by eyas: {0}")]
     Text(String),
 }
 
 impl Task {
-    /// Reads one.
+    /// Parses a task.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the text is not a task.
     pub fn read(text: &[u8]) -> Result<Self, TaskError> {
         serde_json::from_slice(text).map_err(|cause| TaskError::Text(cause.to_string()))
     }
 
-    /// As it travels.
+    /// Serialises the task.
     ///
     /// # Errors
-    /// If a situation cannot be written, which none that was read from a plan is.
+    /// If a situation cannot be serialised, which does not happen with those parsed from a plan.
     pub fn write(&self) -> Result<Vec<u8>, TaskError> {
         serde_json::to_vec(self).map_err(|cause| TaskError::Text(cause.to_string()))
     }
 
-    /// Does its runs, one after the other. `before_each` is asked before each of them, and ends the
-    /// task by an error.
+    /// Executes its runs one after the other. `before_each` is called before each of them, and can
+    /// end the task with an error.
     ///
     /// # Errors
     /// That error, or if the task is for other code or for a live run.
@@ -106,24 +106,24 @@ impl Task {
 }
 
 impl TaskOutcome {
-    /// Reads one.
+    /// Parses an outcome.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the text is not an outcome.
     pub fn read(text: &[u8]) -> Result<Self, TaskError> {
         serde_json::from_slice(text).map_err(|cause| TaskError::Text(cause.to_string()))
     }
 
-    /// As it travels.
+    /// Serialises the outcome.
     ///
     /// # Errors
-    /// If it cannot be written, which no run's outcome is.
+    /// If it cannot be serialised, which does not happen with outcomes of runs.
     pub fn write(&self) -> Result<Vec<u8>, TaskError> {
         serde_json::to_vec(self).map_err(|cause| TaskError::Text(cause.to_string()))
     }
 }
 
-/// Holds code against other code, both named as in [`Job`](super::Job).
+/// Checks that two versions of the code, named as in [`Job`](super::Job), are the same.
 pub(super) fn same_code(wanted: &str, here: &str) -> Result<(), TaskError> {
     if wanted == here {
         return Ok(());

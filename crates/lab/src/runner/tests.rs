@@ -126,7 +126,7 @@ fn a_directory_belongs_to_one_shard() {
     let out = shard(root.path(), "1/2");
     let (second, stop) = (Shard::new(2, 2).unwrap(), AtomicBool::new(false));
     let said = run_shard(SMALL, &Options::default(), second, &job(&out, "v"), &stop, |_| {});
-    assert!(said.unwrap_err().to_string().contains("that of shard 1/2"));
+    assert!(said.unwrap_err().to_string().contains("belongs to shard 1/2"));
 }
 
 #[test]

@@ -1,16 +1,16 @@
-//! The name of the code that runs.
+//! The version of the running code.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hasher};
 use std::path::Path;
 
-/// Names code by its commit and by the contents of the program or library that it is in, which change
-/// when the code was changed without a commit, and are the same on all machines that have the same file.
-/// A file that cannot be read leaves the commit.
+/// Identifies code by its commit and by the contents of the program or library that contains it,
+/// which differ if the code was changed without a commit, and are the same on all machines with the
+/// same file. If the file cannot be read, only the commit is used.
 #[must_use]
 pub fn code_version(commit: &str, program: &Path) -> String {
     let Ok(program) = fs::read(program) else { return commit.to_owned() };
-    // The hash need be the same within one program alone.
+    // The hash only needs to be the same within one program.
     let mut hasher = DefaultHasher::new();
     hasher.write(&program);
     format!("{commit} {:016x}", hasher.finish())

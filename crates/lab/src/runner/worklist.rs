@@ -1,5 +1,5 @@
-//! The runs of a plan that is run somewhere else: what is open, handed out as tasks; what is finished,
-//! kept as it comes.
+//! The runs of a plan that is executed elsewhere: open runs are handed out as tasks, finished ones
+//! are stored as they arrive.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,18 +10,18 @@ use crate::results::{ResultsError, Store};
 use crate::run::{Results, RunResult};
 use crate::situation::Point;
 
-/// All runs of a plan, whoever does them and in whatever order.
+/// All runs of a plan, whoever executes them and in whatever order.
 #[derive(Debug)]
 pub struct Worklist {
     plan: Plan,
     seeds: Vec<u64>,
     version: String,
     store: Store,
-    /// The places of the plan's points by their identifiers.
+    /// The indices of the plan's points by their identifiers.
     points: BTreeMap<String, usize>,
-    /// What is open: places of points, and seeds.
+    /// The open runs: indices of points, and seeds.
     open: BTreeSet<(usize, u64)>,
-    /// The same, in the order of running.
+    /// The same, in the order of execution.
     order: Vec<(usize, u64)>,
     progress: Progress,
 }
@@ -39,10 +39,10 @@ pub enum KeepError {
 }
 
 impl Worklist {
-    /// Opens the output directory of a plan, with what is finished there.
+    /// Opens the output directory of a plan, with the runs that are finished there.
     ///
     /// # Errors
-    /// If the plan is live, or the directory cannot be made.
+    /// If the plan is live, or the directory cannot be created.
     pub fn open(plan: Plan, job: &Job) -> Result<Self, RunError> {
         if plan.is_live() {
             return Err(RunError::LiveShard);
@@ -65,26 +65,26 @@ impl Worklist {
         Ok(Self { seeds, version: job.version.clone(), store, points, open, order, progress, plan })
     }
 
-    /// How far it is.
+    /// Returns the progress.
     #[must_use]
     pub const fn progress(&self) -> Progress {
         self.progress
     }
 
-    /// How many runs there were to do when it was opened: the tasks are made of these, in the order of
-    /// running.
+    /// Returns the number of runs that were open when it was opened: tasks are made of these, in
+    /// the order of execution.
     #[must_use]
     pub fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// Whether everything was finished when it was opened.
+    /// Returns whether everything was finished when it was opened.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
 
-    /// A task of so many of these runs, from a place among them on; fewer where they end.
+    /// Returns a task of `count` of these runs, starting at `from`; fewer at the end.
     #[must_use]
     pub fn task(&self, from: usize, count: usize) -> Task {
         let runs = self.order.iter().skip(from).take(count).filter_map(|(place, seed)| {
@@ -95,8 +95,8 @@ impl Worklist {
         Task { version: self.version.clone(), runs: runs.collect() }
     }
 
-    /// Keeps what came of a task, all of it or nothing. What is there already stays as it is: engines
-    /// do a task again whose outcome they have lost.
+    /// Stores the outcome of a task, all of it or nothing. Existing runs are kept as they are,
+    /// because engines repeat tasks whose outcomes they have lost.
     ///
     /// # Errors
     /// If it is of other code or another plan, or the output directory cannot be written.
@@ -120,7 +120,7 @@ impl Worklist {
         Ok(self.progress)
     }
 
-    /// What came out, if everything is finished.
+    /// Returns the results, if everything is finished.
     ///
     /// # Errors
     /// If runs are still open.
@@ -131,13 +131,13 @@ impl Worklist {
         Ok(collect(&self.plan, &self.seeds, &self.store))
     }
 
-    /// The plan.
+    /// Returns the plan.
     #[must_use]
     pub const fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Of the runs of each point, in their order.
+    /// Returns the seeds of the runs of each point, in order.
     #[must_use]
     pub fn seeds(&self) -> &[u64] {
         &self.seeds

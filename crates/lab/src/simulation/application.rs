@@ -1,4 +1,4 @@
-//! What the hosts' applications do: one sends as much as goes, the other measures.
+//! The applications of the hosts: one sends as much as possible, the other one measures.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use eyas_sctp::message::{Message, SendInfo};
 use crate::run::StreamResult;
 use crate::situation::{ApplicationSetup, QueueInfo};
 
-/// Bytes at the front of each message that say when it was handed in.
+/// Bytes at the start of each message that contain the time at which it was sent.
 const STAMP: usize = 8;
 
-/// Always has a message for the stream whose turn it is.
+/// Always has a message for the next stream.
 #[derive(Debug)]
 pub(super) struct SaturatedSender {
     setup: ApplicationSetup,
-    /// What each stream may hold, if the application asks.
+    /// The share of the buffer for each stream, if the application uses queue information.
     share: usize,
     next: u16,
     /// A message to be refused.
@@ -30,9 +30,9 @@ impl SaturatedSender {
         Self { setup, share, next: 0, blank: vec![0; setup.message].into() }
     }
 
-    /// Hands in messages, streams in turn, until there is no room; says whether there were any. With
-    /// queue information a stream that has enough is left out; without, the message that is next
-    /// waits for room.
+    /// Sends messages on the streams in turn until there is no room, and returns whether there were
+    /// any. With queue information, a stream that has enough is skipped; without it, the next
+    /// message waits for room.
     pub(super) fn fill(
         &mut self,
         now: Duration,
@@ -46,8 +46,8 @@ impl SaturatedSender {
                 left_out += 1;
             } else {
                 let info = SendInfo { stream, ..SendInfo::default() };
-                // Most calls find no room, and a message takes its time to make. One is refused all
-                // the same: an association does more for a sender that waits.
+                // Most calls find no room, and creating a message takes time. One is offered and
+                // refused nevertheless, because an association does more for a waiting sender.
                 let has_room = endpoint.is_writable(id, self.setup.message);
                 let message = if has_room { self.message(now) } else { self.blank.clone() };
                 if endpoint.send(now, id, &info, message).is_err() || !has_room {
@@ -60,7 +60,7 @@ impl SaturatedSender {
         any
     }
 
-    /// Whether a stream has enough, by what the association says of its queue.
+    /// Returns whether a stream has enough, according to the association's queue information.
     fn leaves_out(&self, endpoint: &Endpoint, id: AssociationId, stream: StreamId) -> bool {
         let queue = || endpoint.stream_queue(id, stream).unwrap_or_default();
         match self.setup.queue_info {
@@ -70,12 +70,12 @@ impl SaturatedSender {
         }
     }
 
-    /// Whether it hands in a message as soon as another one of its stream has left.
+    /// Returns whether it sends a message as soon as another one of its stream has left.
     pub(super) fn follows_what_leaves(&self) -> bool {
         self.setup.queue_info == QueueInfo::Unsent
     }
 
-    /// The next message; all but its stamp is the same in each.
+    /// Returns the next message; only the time stamp differs.
     fn message(&self, now: Duration) -> Bytes {
         let mut message = BytesMut::with_capacity(self.setup.message);
         message.put_u64(nanoseconds(now));
@@ -88,7 +88,7 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Takes what arrives, and counts from when it is told to.
+/// Receives messages, and counts them once it is told to.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sink {
     streams: Vec<Counted>,
@@ -99,12 +99,12 @@ pub(super) struct Sink {
 #[derive(Clone, Copy, Debug, Default)]
 struct Counted {
     result: StreamResult,
-    /// When the message that is coming in was handed in.
+    /// The time at which the incoming message was sent.
     handed_in: u64,
 }
 
 impl Sink {
-    /// Forgets what came so far; messages on their way count when they come.
+    /// Discards the counts so far; messages in flight count when they arrive.
     pub(super) fn begin(&mut self, now: Duration) {
         for stream in &mut self.streams {
             stream.result = StreamResult::default();
@@ -113,7 +113,7 @@ impl Sink {
         self.longest_gap = Duration::ZERO;
     }
 
-    /// Takes a message, or a part of one.
+    /// Receives a message, or part of one.
     pub(super) fn take(&mut self, now: Duration, message: &Message) {
         let stream = usize::from(message.stream.0);
         if stream >= self.streams.len() {
@@ -136,18 +136,18 @@ impl Sink {
         self.last_message = Some(now);
     }
 
-    /// What was counted, of each stream.
+    /// Returns the counts of each stream.
     pub(super) fn streams(&self, count: u16) -> Vec<StreamResult> {
         let counted = |stream: usize| self.streams.get(stream).map(|counted| counted.result);
         (0..usize::from(count)).map(|stream| counted(stream).unwrap_or_default()).collect()
     }
 
-    /// Bytes of messages on all streams.
+    /// Returns the bytes of messages on all streams.
     pub(super) fn bytes(&self) -> u64 {
         self.streams.iter().map(|counted| counted.result.bytes).sum()
     }
 
-    /// The longest time without a message, up to `now`.
+    /// Returns the longest time without a message, up to `now`.
     pub(super) fn longest_gap(&self, now: Duration) -> Duration {
         let last = self.last_message.map_or(now, |last| now.saturating_sub(last));
         self.longest_gap.max(last)

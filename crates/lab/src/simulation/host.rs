@@ -1,4 +1,4 @@
-//! A node of the world around an SCTP endpoint, and the application on top of it.
+//! A node of the world with an SCTP endpoint and the application on top of it.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -20,10 +20,10 @@ use super::payload::Payload;
 /// The SCTP port of every receiver.
 pub(super) const PORT: u16 = 7;
 
-/// One interface of a host: one network, one address on either side.
+/// An interface of a host: one network, with one address on either side.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Interface {
-    /// As the world has it.
+    /// The number in the world.
     pub(super) number: u32,
     /// This host's address.
     pub(super) own: IpAddr,
@@ -32,25 +32,25 @@ pub(super) struct Interface {
 }
 
 impl Interface {
-    /// The interface at the other end of the path.
+    /// Returns the interface at the other end of the path.
     pub(super) const fn turned(&self) -> Self {
         Self { number: self.number, own: self.peer, peer: self.own }
     }
 }
 
-/// What a host is there for.
+/// The role of a host.
 #[derive(Debug)]
 pub(super) enum Role {
-    /// Opens an association at a time and sends.
+    /// Opens an association at a certain time and sends.
     Sender {
-        /// When.
+        /// The time.
         at: Duration,
-        /// To whom, and how.
+        /// The destination and the options.
         options: Box<ConnectOptions>,
-        /// What.
+        /// The application.
         application: SaturatedSender,
     },
-    /// Waits for one and takes what comes.
+    /// Waits for an association and receives.
     Receiver(Sink),
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Host {
     role: Role,
     association: Option<AssociationId>,
     is_up: bool,
-    /// Addresses that came and that the peer was not told of.
+    /// Addresses that were added and that the peer has not been told of.
     untold: Vec<IpAddr>,
     leaving: VecDeque<(u32, Packet<Payload>)>,
 }
@@ -85,7 +85,7 @@ impl Host {
         }
     }
 
-    /// What came in, if this is a receiver.
+    /// Returns what was received, if this is a receiver.
     pub(super) const fn sink(&self) -> Option<&Sink> {
         match &self.role {
             Role::Receiver(sink) => Some(sink),
@@ -93,14 +93,14 @@ impl Host {
         }
     }
 
-    /// Counts from now on, if this is a receiver.
+    /// Starts counting, if this is a receiver.
     pub(super) fn begin_measuring(&mut self, now: Duration) {
         if let Role::Receiver(sink) = &mut self.role {
             sink.begin(now);
         }
     }
 
-    /// Gives the host one interface more, and tells the peer of its address (RFC 5061), as soon as
+    /// Adds an interface to the host, and announces its address to the peer (RFC 5061) as soon as
     /// there is an association.
     pub(super) fn join(&mut self, now: Duration, interface: Interface) {
         self.interfaces.push(interface);
@@ -113,7 +113,7 @@ impl Host {
     fn announce_addresses(&mut self, now: Duration) {
         let Some(id) = self.association else { return };
         for address in self.untold.drain(..) {
-            // A peer that does not take addresses leaves the association as it is.
+            // A peer that does not accept addresses leaves the association as it is.
             let association = self.endpoint.association_mut(now, id);
             let _ = association.and_then(|mut association| association.add_address(address));
         }
@@ -143,7 +143,7 @@ impl Host {
         self.endpoint.handle_input(now, input);
     }
 
-    /// What the application does when something happened.
+    /// Runs the application after an event.
     fn serve(&mut self, now: Duration) {
         let Some(id) = self.association.filter(|_| self.is_up) else { return };
         match &mut self.role {
@@ -158,7 +158,8 @@ impl Host {
         }
     }
 
-    /// Hands in what may follow the packets that have just left; says whether that was anything.
+    /// Sends messages that may follow the packets that have just left, and returns whether there
+    /// were any.
     fn follow(&mut self, now: Duration) -> bool {
         let Some(id) = self.association.filter(|_| self.is_up) else { return false };
         match &mut self.role {
@@ -183,7 +184,7 @@ impl Host {
         }
     }
 
-    /// Packets go by the network of their destination.
+    /// Packets are sent over the network of their destination.
     fn send<C>(&mut self, transmit: &Transmit<C>, packets: impl Iterator<Item = Payload>) {
         let destination = transmit.remote.ip();
         let towards = self.interfaces.iter().find(|interface| interface.peer == destination);
@@ -217,7 +218,7 @@ impl Host {
     }
 }
 
-/// A packet that came, as an endpoint takes it.
+/// Converts a packet for the endpoint.
 fn received<C>(header: &Packet<()>, contents: C, segment_size: usize) -> Received<C> {
     Received {
         local: Some(header.destination),
@@ -238,8 +239,8 @@ impl Node<Payload> for Host {
                 self.endpoint.handle_input(now, Input::Tick);
             }
         }
-        // A sender that leaves streams out was never refused, and is not told of room. What comes
-        // in is told of.
+        // A sender that skips streams was never refused, and is not notified of room. Receivers are
+        // notified of data.
         if let Role::Sender { .. } = self.role {
             self.serve(now);
         }
@@ -267,7 +268,7 @@ impl Node<Payload> for Host {
     }
 }
 
-/// Every node of the world.
+/// A node of the world.
 #[derive(Debug)]
 pub(super) enum Station {
     /// A host.

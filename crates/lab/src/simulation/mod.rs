@@ -1,18 +1,18 @@
-//! One run of one situation in virtual time: a pure function of setup and seed.
+//! One run of one situation in virtual time: a pure function of set-up and seed.
 //!
 //! ```text
 //!            access          bottleneck          access
 //!  sender ═══════════ router ═══════════ router ═══════════ receiver      one row for each path
 //! ```
 //!
-//! | file | job |
+//! | file | purpose |
 //! | --- | --- |
 //! | `mod` | the run |
-//! | `network` | hosts, routers and links of a setup |
+//! | `network` | hosts, routers and links of a set-up |
 //! | `host` | a node around `eyas_sctp::endpoint::Endpoint` |
 //! | `application` | the saturated sender, and the sink that measures |
-//! | `payload` | what packets carry, bytes or values |
-//! | `options` | an association's options as `eyas-sctp` names them |
+//! | `payload` | the payload of packets, as bytes or values |
+//! | `options` | conversion of an association's options to those of `eyas-sctp` |
 
 mod application;
 mod host;
@@ -36,13 +36,13 @@ pub(crate) use network::bottleneck;
 #[cfg(all(target_os = "linux", feature = "load"))]
 pub(crate) use options::config as association_config;
 
-/// Runs a setup once. The same setup and seed give the same result, on any machine.
+/// Runs a set-up once. The same set-up and seed give the same result on any machine.
 #[must_use]
 pub fn run(setup: &Setup, seed: u64) -> RunResult {
     measure(&mut Network::build(setup, seed), setup)
 }
 
-/// Lets the time of a setup pass in its network.
+/// Advances the network through the times of a set-up.
 fn measure(network: &mut Network, setup: &Setup) -> RunResult {
     let from = setup.time.warm_up.0;
     let until = from + setup.time.duration.0;

@@ -1,4 +1,4 @@
-//! Hosts, routers and links of a setup.
+//! The hosts, routers and links of a set-up.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -20,41 +20,41 @@ use crate::run::PathResult;
 use crate::situation::{ApplicationSetup, AssociationSetup, PathSetup, Setup, Times};
 use crate::units::Queue;
 
-/// Packets that an access link queues: more than a sender's bursts.
+/// The queue length of an access link, in packets: longer than a sender's bursts.
 pub const ACCESS_QUEUE: usize = 1000;
-/// Average lengths of a queue with RED, of its limit, below which nothing is dropped and from which
-/// on much is: 20 and 80 packets of 100, as in Dreibholz et al., AINA 2010.
+/// The average queue lengths of RED, relative to its limit, at which drops begin and become
+/// frequent: 20 and 80 packets of 100, as in Dreibholz et al., AINA 2010.
 const RED_MINIMUM: f64 = 0.2;
-/// See there.
+/// The upper one of these.
 const RED_MAXIMUM: f64 = 0.8;
-/// Bytes of the largest IP packet that a bottleneck passes.
+/// The size of the largest IP packet that a bottleneck passes, in bytes.
 const MTU: usize = 1500;
 /// The router's interface towards the other end of its bottleneck.
 const BOTTLENECK: u32 = 0;
-/// What draws of ours are for, besides those of the world.
+/// The purposes of our random numbers, in addition to those of the world.
 const PURPOSE_START: u64 = 101;
 const PURPOSE_ENDPOINT: u64 = 102;
 
-/// The world of one setup.
+/// The world of a set-up.
 pub(super) struct Network {
     pub(super) world: World<Station, Payload>,
-    /// Bottlenecks by the name of their path.
+    /// The bottlenecks by the name of their path.
     pub(super) bottlenecks: BTreeMap<String, LinkId>,
     receiver: NodeId,
     rivals: Vec<(String, NodeId)>,
 }
 
-/// Two hosts that talk to each other.
+/// Two hosts that communicate with each other.
 struct Pair<'a> {
-    /// 0 is the one that is measured; rivals follow.
+    /// 0 is the measured one; rivals follow.
     number: u8,
-    /// Its paths, in the order of learning of them, and their numbers.
+    /// Its paths in the order in which the hosts learn of them, with their numbers.
     paths: Vec<(u8, &'a str, &'a PathSetup)>,
     association: &'a AssociationSetup,
     application: ApplicationSetup,
 }
 
-/// The hosts of a pair in the world, and the routers' interfaces that are taken.
+/// The hosts of a pair in the world, and the used interfaces of the routers.
 #[derive(Default)]
 struct Routers {
     left: Router<Payload>,
@@ -62,7 +62,7 @@ struct Routers {
     taken: u32,
 }
 
-/// What packets of a bottleneck came to.
+/// The outcomes of packets at a bottleneck.
 #[derive(Clone, Debug)]
 struct Ends {
     left: NodeId,
@@ -107,7 +107,7 @@ impl Network {
         network
     }
 
-    /// What the setup says changes during the run.
+    /// Schedules the changes of the set-up.
     fn plan_events(&mut self, setup: &Setup) {
         for event in &setup.event {
             let Some(path) = setup.path.get(&event.path) else { continue };
@@ -125,7 +125,7 @@ impl Network {
         }
     }
 
-    /// From now on everything is counted.
+    /// Starts counting.
     pub(super) fn begin_measuring(&mut self) {
         let now = self.world.now();
         let receivers = self.rivals.iter().map(|(_, node)| *node).chain([self.receiver]);
@@ -136,7 +136,7 @@ impl Network {
         }
     }
 
-    /// What every bottleneck did so far with packets to the receivers.
+    /// Returns what every bottleneck has done so far with packets to the receivers.
     pub(super) fn path_counts(&self) -> Vec<PathResult> {
         let count = |(name, link): (&String, &LinkId)| {
             let counters = self.world.link_counters(*link, Direction::Forward);
@@ -150,12 +150,12 @@ impl Network {
         self.bottlenecks.iter().map(count).collect()
     }
 
-    /// Where what is measured arrives.
+    /// Returns the sink of the measured association.
     pub(super) fn sink(&self) -> Sink {
         self.sink_of(self.receiver)
     }
 
-    /// The others, by name.
+    /// Returns the sinks of the others, by name.
     pub(super) fn rivals(&self) -> impl Iterator<Item = (&str, Sink)> {
         self.rivals.iter().map(|(name, node)| (name.as_str(), self.sink_of(*node)))
     }
@@ -168,12 +168,12 @@ impl Network {
     }
 }
 
-/// The association that is measured, then the rivals in the order of their names.
+/// Returns the measured association, then the rivals in the order of their names.
 fn pairs(setup: &Setup) -> Vec<Pair<'_>> {
     let numbered =
         || (0..).zip(&setup.path).map(|(number, (name, path))| (number, name.as_str(), path));
     let mut own: Vec<_> = numbered().filter(|(_, name, _)| setup.association.uses(name)).collect();
-    // Paths are numbered in the order of learning of them; the sort is stable.
+    // Paths are numbered in the order in which the hosts learn of them; the sort is stable.
     own.sort_by_key(|(_, _, path)| path.joins);
     let first = Pair {
         number: 0,
@@ -190,12 +190,12 @@ fn pairs(setup: &Setup) -> Vec<Pair<'_>> {
     std::iter::once(first).chain(rivals).collect()
 }
 
-/// The path whose link a path goes over.
+/// Returns the path whose link a path uses.
 fn bottleneck_of<'a>(name: &'a str, path: &'a PathSetup) -> &'a str {
     path.through.as_deref().unwrap_or(name)
 }
 
-/// Two routers and a link for each path that has one, with routes to every host.
+/// Creates two routers and a link for each path that has one, with routes to every host.
 fn connect_bottlenecks<'a>(
     world: &mut World<Station, Payload>,
     setup: &'a Setup,
@@ -266,7 +266,7 @@ fn add_hosts(
     (sender, receiver)
 }
 
-/// The sender's interface on a path of this rank and number.
+/// Returns the sender's interface on a path with this rank and number.
 fn interface(pair: &Pair<'_>, rank: usize, path: u8) -> Interface {
     Interface {
         number: rank as u32,
@@ -275,7 +275,7 @@ fn interface(pair: &Pair<'_>, rank: usize, path: u8) -> Interface {
     }
 }
 
-/// Paths of which both hosts learn later.
+/// Schedules the paths that both hosts learn of later.
 fn plan_joins(
     world: &mut World<Station, Payload>,
     pair: &Pair<'_>,
@@ -296,7 +296,7 @@ fn plan_joins(
     }
 }
 
-/// When an association is opened: evenly from between the times that are given.
+/// Returns when an association is opened: uniformly distributed between the given times.
 fn start(time: &Times, pair: u8, seed: u64) -> Duration {
     let [first, last] = time.start;
     let drawn = derive(seed, PURPOSE_START, u64::from(pair));
@@ -304,7 +304,7 @@ fn start(time: &Times, pair: u8, seed: u64) -> Duration {
     first.0 + Duration::from_nanos(((span * u128::from(drawn)) >> 64) as u64)
 }
 
-/// What an endpoint's tags and cookies come from.
+/// Returns the secret from which an endpoint derives its tags and cookies.
 fn secret(seed: u64, endpoint: u64) -> [u8; 32] {
     let mut secret = [0; 32];
     for (part, bytes) in (0..).zip(secret.chunks_exact_mut(8)) {
@@ -313,7 +313,7 @@ fn secret(seed: u64, endpoint: u64) -> [u8; 32] {
     secret
 }
 
-/// Of the hosts with this number on this path.
+/// Returns the address of a host with this number on this path.
 fn address(path: u8, host: u8) -> IpAddr {
     [10, path, host, 1].into()
 }
@@ -325,7 +325,7 @@ fn access(setup: &Setup) -> LinkConfig {
     }
 }
 
-/// The link of a path, in each direction.
+/// Returns the link of a path, which is the same in each direction.
 pub(crate) fn bottleneck(path: &PathSetup) -> LinkConfig {
     LinkConfig {
         jitter: path.jitter.0,

@@ -1,4 +1,4 @@
-//! What a plan says of an association, as `eyas-sctp` names it.
+//! Converts the association of a plan to the options of `eyas-sctp`.
 
 use eyas_sctp::config::{
     AssociationConfig, FlightCap, Multipath, Profile, ReceiveOrder, StreamMapping, StreamPreference,
@@ -7,7 +7,7 @@ use eyas_sctp::identifier::StreamId;
 
 use crate::situation::{AssociationSetup, Mapping, ProfileName, ReceiveOrderName};
 
-/// The configuration of an association over these paths, which are numbered in this order.
+/// Returns the configuration of an association over these paths, which are numbered in this order.
 pub(crate) fn config(setup: &AssociationSetup, streams: u16, paths: &[&str]) -> AssociationConfig {
     let mut config = AssociationConfig::default();
     config.outbound_streams = streams;
@@ -57,14 +57,14 @@ fn choose(multipath: &mut Multipath, setup: &AssociationSetup, streams: u16, pat
     }
 }
 
-/// What a plan does not say stays as it is.
+/// Sets an option, unless the plan leaves it open.
 fn put<T>(option: &mut T, said: Option<T>) {
     if let Some(value) = said {
         *option = value;
     }
 }
 
-/// What streams ask for, in the order of their numbers.
+/// Returns the preferences of the streams, in the order of their numbers.
 fn preferences(setup: &AssociationSetup) -> Vec<(StreamId, StreamPreference)> {
     let count = setup.priorities.len().max(setup.deadlines.len());
     let preference = |stream: usize| StreamPreference {
@@ -85,7 +85,8 @@ fn receive_order(name: ReceiveOrderName, priorities: &[u16]) -> ReceiveOrder {
     }
 }
 
-/// Paths are told by their place; a table shorter than the streams begins again at its front.
+/// Returns the mapping. Paths are identified by their index; a table that is shorter than the
+/// number of streams repeats.
 fn stream_mapping(mapping: &Mapping, streams: u16, paths: &[&str]) -> StreamMapping {
     match mapping {
         Mapping::RoundRobin => StreamMapping::RoundRobin,

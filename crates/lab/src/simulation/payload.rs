@@ -1,4 +1,4 @@
-//! What the packets of a simulated world carry: SCTP packets in bytes, or as values.
+//! The payload of packets in a simulated world: SCTP packets as bytes or as values.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use crate::situation::Mode;
 /// An SCTP packet.
 #[derive(Clone, Debug)]
 pub(super) enum Payload {
-    /// Encoded; to be parsed by who gets it.
+    /// Encoded, to be parsed by the receiver.
     Wire(Bytes),
-    /// Neither. Written as bytes only for a capture, a middlebox, or errors in its bits.
+    /// Not encoded. Converted to bytes only for a capture, a middlebox, or bit errors.
     Struct(Arc<StructPacket>),
 }
 
@@ -40,7 +40,7 @@ impl eyas_netem::packet::Payload for Payload {
     }
 }
 
-/// What an endpoint's packets are to leave as.
+/// Returns the form in which an endpoint's packets leave.
 pub(super) const fn form(mode: Mode) -> PacketForm {
     match mode {
         Mode::Wire => PacketForm::Wire,

@@ -1,4 +1,4 @@
-//! How an association of a plan behaves: a profile, and what differs from it.
+//! The behaviour of an association in a plan: a profile, and the differences from it.
 
 use std::fmt;
 
@@ -10,29 +10,30 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::units::{Size, Time};
 
-/// How an association behaves. What is not given is the profile's.
+/// The behaviour of an association. Options that are not given are those of the profile.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AssociationSetup {
-    /// Where the rest comes from.
+    /// The source of the other options.
     pub profile: ProfileName,
-    /// The send limit and the advertised window, both.
+    /// Both the send limit and the advertised window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffer: Option<Size>,
-    /// The paths that it uses; all if none is named.
+    /// The paths that it uses; all if empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub only: Vec<String>,
-    /// Whether all paths carry data at a time; the primary path alone otherwise.
+    /// Whether all paths carry data concurrently, rather than only the primary path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub multipath: Option<bool>,
-    /// Which stream goes on which path.
+    /// Which streams use which paths.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mapping: Option<Mapping>,
-    /// Of each stream for the automatic mapping, lower ones first; 0 for those beyond the end.
+    /// The priority of each stream for the automatic mapping, lower ones first; 0 for streams
+    /// beyond the end.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub priorities: Vec<u16>,
-    /// How long after its sending a message of each stream should be there, for the automatic
-    /// mapping; 0 is no matter, as for those beyond the end.
+    /// The deadline of each stream for the automatic mapping, relative to the sending of a message;
+    /// 0 for none, and for streams beyond the end.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deadlines: Vec<Time>,
     /// Which of several messages the receiving application gets first.
@@ -44,47 +45,48 @@ pub struct AssociationSetup {
     /// Congestion control.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion_control: Option<CongestionControlKind>,
-    /// How losses are found.
+    /// The loss detection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss_detection: Option<LossDetection>,
-    /// Which stream may send next.
+    /// The stream scheduler.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<SchedulerKind>,
     /// The sender's buffer splitting.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sender_splitting: Option<BufferSplitting>,
-    /// The receiver's buffer splitting, as the sender keeps it.
+    /// The receiver's buffer splitting, as performed by the sender.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receiver_splitting: Option<BufferSplitting>,
-    /// Where retransmissions go.
+    /// The path of retransmissions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rtx_policy: Option<RtxPolicy>,
-    /// Which path is served first.
+    /// The order in which paths are served.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_order: Option<PathOrder>,
-    /// The path that acknowledgements take.
+    /// The path of acknowledgements.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sack_path: Option<SackPath>,
-    /// The bound of what is in flight on a path, in percent of bandwidth × shortest round trip; 0
-    /// is none.
+    /// The limit of data in flight on a path, in percent of bandwidth × shortest round trip; 0 for
+    /// none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flight_cap: Option<u16>,
     /// When the window of a path may grow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cuc: Option<Cuc>,
-    /// Whether a chunk is missing only if something arrived that was sent later on its path.
+    /// Whether a chunk counts as missing only if something that was sent later on its path has
+    /// arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split_fast_retransmit: Option<bool>,
-    /// Whether gaps are not reported at once, and SACKs state for how many packets they are.
+    /// Whether gaps are not reported at once, and SACKs state how many packets they cover.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delayed_ack: Option<bool>,
-    /// When a chunk is acknowledged for good.
+    /// When a chunk is acknowledged irrevocably.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nr_sack_policy: Option<NrSackPolicy>,
-    /// How much may leave at once.
+    /// The burst limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<BurstLimit>,
-    /// Whether a chunk that holds up all others is sent once more on another path.
+    /// Whether a chunk that blocks all others is sent once more on another path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rescheduling: Option<ChunkRescheduling>,
     /// Whether I-DATA is offered (RFC 8260); its header is 4 bytes larger than that of DATA.
@@ -93,10 +95,10 @@ pub struct AssociationSetup {
 }
 
 impl AssociationSetup {
-    /// Whether this can be run.
+    /// Checks whether this can be run.
     ///
     /// # Errors
-    /// In the words of a plan, with the name of the parameter.
+    /// A description in the terms of a plan, with the name of the parameter.
     pub fn check(&self) -> Result<(), String> {
         match self.scheduler {
             Some(SchedulerKind::Priority | SchedulerKind::WeightedFairQueueing) => Err(
@@ -108,13 +110,13 @@ impl AssociationSetup {
         }
     }
 
-    /// Whether it uses this path.
+    /// Returns whether it uses this path.
     #[must_use]
     pub fn uses(&self, path: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|name| name == path)
     }
 
-    /// Every path that is named.
+    /// Returns every path that is named.
     pub fn path_names(&self) -> impl Iterator<Item = &str> {
         let table = match &self.mapping {
             Some(Mapping::Table(names)) => names.as_slice(),
@@ -124,17 +126,17 @@ impl AssociationSetup {
     }
 }
 
-/// Which stream goes on which path.
+/// Which streams use which paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mapping {
-    /// Every stream on every path, messages in turn: `"round-robin"`.
+    /// Every stream uses every path, message by message in turn: `"round-robin"`.
     RoundRobin,
     /// Stream number modulo number of paths: `"modulo"`.
     Modulo,
-    /// By estimates, without tuning: `"automatic"`.
+    /// Based on estimates, without tuning: `"automatic"`.
     Automatic,
-    /// The path of each stream, `["A", "B"]`: stream 0 on A, stream 1 on B; streams beyond the end
-    /// begin again at its front.
+    /// The path of each stream, `["A", "B"]`: stream 0 on A, stream 1 on B; the table repeats for
+    /// further streams.
     Table(Vec<String>),
 }
 
@@ -185,14 +187,14 @@ impl<'de> de::Visitor<'de> for MappingVisitor {
     }
 }
 
-/// Where what a plan does not say comes from.
+/// The source of options that a plan does not set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProfileName {
     /// The library's defaults.
     #[default]
     Default,
-    /// As the authors of the paper had it (Dreibholz et al. 2010).
+    /// The choices of the authors of the paper (Dreibholz et al. 2010).
     Pfldnet2010,
 }
 
@@ -200,7 +202,7 @@ pub enum ProfileName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReceiveOrderName {
-    /// The one that came free first.
+    /// The one that became available first.
     Arrival,
     /// Streams in turn.
     RoundRobin,

@@ -1,16 +1,16 @@
-//! The most payload that a situation allows: what its paths carry, and what its buffer lets them.
+//! The maximum payload that a situation allows, given the rates of its paths and its buffer.
 //!
-//! A byte stays in the send buffer until it is acknowledged for good, so a buffer of σ bytes carries
-//! no more than σ by the time that a byte stays. That time is another one on each path, so which
-//! paths the buffer is spent on matters, a small linear programme:
+//! A byte stays in the send buffer until it is acknowledged irrevocably, so a buffer of σ bytes
+//! carries at most σ divided by this holding time. The holding time differs between paths, so it
+//! matters which paths the buffer is assigned to. This is a small linear programme:
 //!
 //! ```text
 //! maximise Σ r_p   with   r_p ≤ payload rate of path p,   Σ r_p · (holding time of path p) ≤ σ
 //! ```
 //!
-//! Its solution is to fill the paths of the shortest holding times first. Where packets are lost, the
-//! receiver's buffer, as large as the sender's, holds besides what waits for them in the order of its
-//! stream.
+//! Its solution is to fill the paths with the shortest holding times first. If packets are lost, the
+//! receive buffer, which is as large as the send buffer, also holds the data that waits for them in
+//! the order of its stream.
 
 use std::collections::BTreeMap;
 
@@ -18,61 +18,61 @@ use super::queue_info::QueueInfo;
 use super::setup::{PathSetup, Setup};
 use crate::units::Loss;
 
-/// Bytes of IPv4 header, SCTP header and DATA header before a message in a packet of its own.
+/// The size of the IPv4 header, SCTP header and DATA header of a message that has its own packet.
 const HEADERS: usize = 20 + 12 + 16;
-/// Bytes of an IP packet.
+/// The size of an IP packet.
 const MTU: usize = 1500;
-/// Packets for which there is one acknowledgement (RFC 9260 §6.2).
+/// Packets per acknowledgement (RFC 9260 §6.2).
 const PACKETS_PER_SACK: f64 = 2.0;
-/// A part of the bound that is worth a word.
+/// The smallest fraction of the bound that is worth reporting.
 const LEAST_SHOWN: f64 = 1e-3;
-/// Halvings until the buffer that is left is known well enough.
+/// Bisection steps until the remaining buffer is known precisely enough.
 const STEPS: usize = 50;
 
-/// The most payload that a situation allows, and how that comes about.
+/// The maximum payload that a situation allows, and its derivation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bound {
-    /// In bit/s, the average over all phases.
+    /// The rate in bit/s, averaged over all phases.
     pub rate: f64,
-    /// The buffer that counts, in bytes: whole messages, without what waits for every second packet
-    /// to be acknowledged. None if it is not limited.
+    /// The effective buffer in bytes: whole messages, minus what waits for every second packet to
+    /// be acknowledged. `None` if it is not limited.
     pub buffer: Option<f64>,
-    /// Times between which nothing changes, in their order.
+    /// The periods without changes, in order.
     pub phases: Vec<Phase>,
 }
 
-/// A time in which nothing changes.
+/// A period without changes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phase {
-    /// How long it is measured.
+    /// The measured part of it, in seconds.
     pub seconds: f64,
-    /// What each bottleneck carries at most, those first on which the buffer does most.
+    /// The maximum that each bottleneck carries, those that make the best use of the buffer first.
     pub links: Vec<LinkBound>,
 }
 
-/// What one bottleneck carries at most.
+/// The maximum that one bottleneck carries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkBound {
     /// The path that it belongs to.
     pub path: String,
-    /// The payload that it can carry, less what it loses, in bit/s.
+    /// The payload rate, less its losses, in bit/s.
     pub capacity: f64,
-    /// How long a byte stays in the send buffer at least, in seconds: its packet is sent, goes there
-    /// with the path's delay, and its acknowledgement comes back with the shortest one; with losses,
-    /// all that again for the part that is lost.
+    /// The minimum time that a byte stays in the send buffer, in seconds: the transmission time of
+    /// its packet, the delay of the path, and the delay of the acknowledgement over the path with
+    /// the lowest one; with losses, the same again for the lost fraction.
     pub holding: f64,
-    /// What the buffer lets it carry, in bit/s.
+    /// The rate that the buffer allows, in bit/s.
     pub carried: f64,
 }
 
 impl LinkBound {
-    /// Bytes of the buffer that fill it.
+    /// Returns the buffer in bytes that fills it.
     #[must_use]
     pub fn wanted(&self) -> f64 {
         self.capacity * self.holding / 8.0
     }
 
-    /// Bytes of the buffer that are left for it.
+    /// Returns the buffer in bytes that is left for it.
     #[must_use]
     pub fn given(&self) -> f64 {
         self.carried * self.holding / 8.0
@@ -80,14 +80,14 @@ impl LinkBound {
 }
 
 impl Setup {
-    /// The most payload that can pass over the paths of the association, in bit/s: a message to a
-    /// packet, nothing but data, no loss, nothing that changes.
+    /// Returns the maximum payload rate over the paths of the association, in bit/s: one message
+    /// per packet, only data, no loss, and no changes.
     #[must_use]
     pub fn ceiling(&self) -> f64 {
         self.links().map(|link| self.payload_rate(&self.path[link])).sum()
     }
 
-    /// The most payload that can pass with this send buffer, these losses and these changes.
+    /// Returns the maximum payload with this send buffer, these losses and these changes.
     #[must_use]
     pub fn bound(&self) -> Bound {
         let message = self.application.message as f64;
@@ -124,9 +124,9 @@ impl Setup {
         Bound { rate: sum / self.time.duration.0.as_secs_f64(), buffer, phases }
     }
 
-    /// The same where the application keeps a message of each stream unsent
-    /// ([`QueueInfo::Unsent`]): all but the one that is just being sent take of the buffer. None where
-    /// it does not, or where that takes nothing.
+    /// Returns the same if the application keeps an unsent message on each stream
+    /// ([`QueueInfo::Unsent`]): all but the one that is just being sent occupy the buffer. `None`
+    /// if it does not, or if that makes no difference.
     #[must_use]
     pub fn bound_with_unsent(&self) -> Option<f64> {
         let unsent =
@@ -165,7 +165,8 @@ impl Setup {
         let bits = buffer.map_or(f64::INFINITY, |bytes| bytes * 8.0);
         fill(&mut links, bits);
         let (mut low, mut high) = (0.0, bits);
-        // What waits at the receiver for what is sent again takes of its buffer, as large as ours.
+        // Data that waits at the receiver for retransmissions occupies its buffer, which is as
+        // large as ours.
         let taken = |links: &[LinkBound]| {
             let bits = |link: &LinkBound| link.carried * link.holding;
             let rate: f64 = links.iter().map(|link| link.carried).sum();
@@ -182,10 +183,10 @@ impl Setup {
         Phase { seconds, links }
     }
 
-    /// How long a message waits at the receiver, on average and at least, for one of its stream that
-    /// was lost and sent again, in seconds. That one comes a holding time T later. Losses of a stream
-    /// come at random, λ a second; so the wait is more than w with probability 1 − e^(−λ(T − w)), and
-    /// T − (1 − e^(−λT)) / λ on average.
+    /// Returns the minimum average time that a message waits at the receiver for a lost and
+    /// retransmitted one of its stream, in seconds. The retransmission arrives a holding time T
+    /// later. Losses of a stream are random, λ per second; so the wait exceeds w with probability 1
+    /// − e^(−λ(T − w)), and is T − (1 − e^(−λT)) / λ on average.
     fn wait_for_lost(&self, paths: &BTreeMap<String, PathSetup>, links: &[LinkBound]) -> f64 {
         let message = self.application.message as f64 * 8.0;
         let lost = |link: &LinkBound| {
@@ -201,7 +202,7 @@ impl Setup {
         late - (1.0 - (-rate * late).exp()) / rate
     }
 
-    /// The bottlenecks that the association uses, by the paths that they belong to.
+    /// Returns the bottlenecks that the association uses, by the paths that they belong to.
     fn links(&self) -> impl Iterator<Item = &str> {
         let mut links: Vec<&str> = Vec::new();
         for (name, path) in self.used_paths() {
@@ -213,12 +214,12 @@ impl Setup {
         links.into_iter()
     }
 
-    /// The most payload that can pass over one path, in bit/s.
+    /// Returns the maximum payload rate of one path, in bit/s.
     #[must_use]
     pub fn payload_rate(&self, path: &PathSetup) -> f64 {
         let room = MTU - HEADERS;
         let message = self.application.message;
-        // Small messages share a packet, large ones are cut.
+        // Small messages share a packet, large ones are fragmented.
         let (payload, packet) = match message <= room {
             true => {
                 let chunk = 16 + message.div_ceil(4) * 4;
@@ -236,7 +237,7 @@ impl Setup {
     }
 }
 
-/// Spends so many bits of buffer on links, on the first ones first.
+/// Assigns this amount of buffer, in bits, to links, the first ones first.
 fn fill(links: &mut [LinkBound], mut bits: f64) {
     for link in links {
         link.carried = link.capacity.min(bits / link.holding);
@@ -245,7 +246,7 @@ fn fill(links: &mut [LinkBound], mut bits: f64) {
 }
 
 impl Loss {
-    /// The part of all full packets that is lost on average.
+    /// Returns the fraction of full-sized packets that is lost on average.
     #[must_use]
     pub fn average(&self) -> f64 {
         let (worsens, recovers) = (self.worsens.0, self.recovers.0);

@@ -1,4 +1,4 @@
-//! Situations side by side and along an axis.
+//! Scenes, and points along an axis.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,33 +7,33 @@ use super::Situation;
 /// All situations of an experiment.
 #[derive(Clone, Debug)]
 pub struct Grid {
-    /// What is along the axis.
+    /// The axis.
     pub axis: Axis,
-    /// Situations side by side: identifier and label. One without a name if there are none.
+    /// The scenes; a single unnamed one if the plan has none.
     pub scenes: Vec<Named>,
-    /// What is compared: identifier and label.
+    /// The curves.
     pub curves: Vec<Named>,
     /// Every situation that is run.
     pub points: Vec<Point>,
-    /// How many runs each point gets; each has a seed of its own.
+    /// The number of runs per point; each has its own seed.
     pub runs: u32,
 }
 
-/// An identifier and what people read.
+/// An identifier and a label.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Named {
-    /// In expressions and files.
+    /// The identifier in expressions and files.
     pub id: String,
-    /// In legends.
+    /// The label in legends.
     pub label: String,
 }
 
-/// What is along the axis.
+/// The axis.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Axis {
-    /// The parameter, as a path of keys.
+    /// The parameter, as a dotted key.
     pub parameter: String,
-    /// What people read, without unit.
+    /// The label, without the unit.
     pub label: String,
     /// The unit of the numbers.
     pub unit: String,
@@ -42,32 +42,32 @@ pub struct Axis {
 /// One situation of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// Unique in the plan, and good as a file name.
+    /// The identifier: unique in the plan, and suitable as a file name.
     pub id: String,
-    /// Its scene; empty if the plan has none.
+    /// The scene; empty if the plan has none.
     pub scene: String,
-    /// Its curve.
+    /// The curve.
     pub curve: String,
-    /// Where on the axis, in the axis' unit.
+    /// The place on the axis, in its unit.
     pub x: f64,
     /// What is simulated or emulated.
     pub situation: Situation,
 }
 
 impl Grid {
-    /// Whether it runs on real sockets, in real time.
+    /// Returns whether it runs on real sockets, in real time.
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.points.iter().any(|point| matches!(point.situation, Situation::Live(_)))
     }
 
-    /// The point with this identifier.
+    /// Returns the point with this identifier.
     #[must_use]
     pub fn point(&self, id: &str) -> Option<&Point> {
         self.points.iter().find(|point| point.id == id)
     }
 
-    /// The points of one curve of one scene, in the order of the axis.
+    /// Returns the points of one curve of one scene, in the order of the axis.
     pub fn along<'a>(&'a self, scene: &'a str, curve: &'a str) -> impl Iterator<Item = &'a Point> {
         self.points.iter().filter(move |point| point.scene == scene && point.curve == curve)
     }

@@ -1,14 +1,14 @@
-//! What is simulated or emulated: every set-up as plans and results write it, its check, and what it
-//! measures. Nothing here runs anything.
+//! What is simulated or emulated: every set-up as represented in plans and results, its validation,
+//! and its measures. Nothing here executes anything.
 //!
-//! | file | job |
+//! | file | purpose |
 //! | --- | --- |
 //! | `mod` | one situation, simulated or live |
 //! | `grid` | situations side by side and along an axis |
 //! | `setup`, `association` | one to be simulated |
-//! | `mode` | what travels: bytes or values |
-//! | `bound` | the most that a situation allows |
-//! | `queue_info` | what the application asks of its streams |
+//! | `mode` | the form of packets: bytes or values |
+//! | `bound` | the maximum payload that a situation allows |
+//! | `queue_info` | the queue information that the application uses |
 //! | [`live`] | one on real sockets |
 
 mod association;
@@ -39,7 +39,7 @@ pub enum Situation {
 }
 
 impl Situation {
-    /// What is simulated; none if it is live.
+    /// Returns the simulated situation; `None` if it is live.
     #[must_use]
     pub fn simulated(&self) -> Option<&Setup> {
         match self {
@@ -48,7 +48,7 @@ impl Situation {
         }
     }
 
-    /// What is live; none if it is simulated.
+    /// Returns the live situation; `None` if it is simulated.
     #[must_use]
     pub fn live(&self) -> Option<&live::Setup> {
         match self {
@@ -57,7 +57,7 @@ impl Situation {
         }
     }
 
-    /// Whether nothing else may run meanwhile.
+    /// Returns whether nothing else may run meanwhile.
     pub(crate) fn runs_alone(&self) -> bool {
         self.live().is_some_and(live::Setup::runs_alone)
     }

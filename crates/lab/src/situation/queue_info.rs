@@ -1,20 +1,20 @@
-//! What the application asks of its streams before it hands something in.
+//! The queue information that the application uses before it sends.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Which stream the application leaves out, by what the association says of its queue
+/// Which streams the application skips, according to the association's queue information
 /// (draft-dreibholz-tsvwg-sctpsocket-sqinfo).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QueueInfo {
-    /// None, it does not ask; the message that is next waits for room: `false`.
+    /// None, because it does not use the information; the next message waits for room: `false`.
     #[default]
     None,
-    /// One that holds its share of the send buffer, sent or not, as in the paper: `true`.
+    /// Streams that hold their share of the send buffer, sent or not, as in the paper: `true`.
     Share,
-    /// One of which a message is still unsent: `"unsent"`. What waits to be sent takes nothing of
-    /// the buffer then that something under way could have.
+    /// Streams with an unsent message: `"unsent"`. Unsent data then does not occupy buffer space
+    /// that data in flight could use.
     Unsent,
 }
 

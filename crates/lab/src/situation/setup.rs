@@ -1,4 +1,4 @@
-//! One situation, ready to be simulated: the network, the association, the application, the times.
+//! A situation to be simulated: the network, the association, the application and the times.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use super::mode::Mode;
 use super::queue_info::QueueInfo;
 use crate::units::{Framing, Loss, Queue, Rate, Time};
 
-/// One situation. It and a seed determine a run, to the last packet.
+/// A situation to be simulated. With a seed, it determines a run to the last packet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setup {
-    /// What packets travel as.
+    /// The form of packets.
     #[serde(default, skip_serializing_if = "Mode::is_wire")]
     pub mode: Mode,
-    /// When things happen.
+    /// The times.
     pub time: Times,
     /// The paths from sender to receiver, by name; they are numbered in the order of their names.
     pub path: BTreeMap<String, PathSetup>,
@@ -26,27 +26,27 @@ pub struct Setup {
     /// The association between the two.
     #[serde(default)]
     pub association: AssociationSetup,
-    /// What is sent over it.
+    /// The application.
     #[serde(default)]
     pub application: ApplicationSetup,
-    /// Other associations, each over one path, between hosts of their own.
+    /// Other associations, each over one path, between separate hosts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rival: BTreeMap<String, RivalSetup>,
-    /// What changes during the run.
+    /// Changes during the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub event: Vec<EventSetup>,
 }
 
-/// When things happen, from the beginning of the simulation.
+/// The times, relative to the start of the simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Times {
-    /// The association is opened at a time drawn evenly from between these two.
+    /// The association is opened at a time that is uniformly distributed between these two.
     #[serde(default = "default_start")]
     pub start: [Time; 2],
-    /// When measuring begins.
+    /// When the measurement begins.
     pub warm_up: Time,
-    /// How long is measured.
+    /// The duration of the measurement.
     pub duration: Time,
 }
 
@@ -59,27 +59,28 @@ fn default_start() -> [Time; 2] {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PathSetup {
-    /// Of the bottleneck.
+    /// The rate of the bottleneck.
     pub rate: Rate,
-    /// One way, of the bottleneck.
+    /// The one-way delay of the bottleneck.
     pub delay: Time,
-    /// The most that is added to the delay of a packet, evenly drawn; packets stay in order.
+    /// The maximum of the uniformly distributed additional delay of a packet; packets are not
+    /// reordered.
     #[serde(default)]
     pub jitter: Time,
-    /// Before the bottleneck.
+    /// The queue before the bottleneck.
     #[serde(default)]
     pub queue: Queue,
     /// Bytes that the link adds to each packet.
     #[serde(default)]
     pub framing: Framing,
-    /// What is lost at random.
+    /// The random losses.
     #[serde(default)]
     pub loss: Loss,
-    /// The path whose bottleneck this one goes through; its own rate, delay, queue, framing and
-    /// loss count for nothing then.
+    /// The path whose bottleneck this one shares; its own rate, delay, queue, framing and loss are
+    /// then ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub through: Option<String>,
-    /// When both hosts learn of it (RFC 5061); from the start if it is not given.
+    /// When both hosts learn of it (RFC 5061); at the start if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub joins: Option<Time>,
 }
@@ -88,9 +89,9 @@ pub struct PathSetup {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AccessSetup {
-    /// Of each of them.
+    /// The rate of each of them.
     pub rate: Rate,
-    /// One way.
+    /// The one-way delay.
     pub delay: Time,
 }
 
@@ -100,16 +101,16 @@ impl Default for AccessSetup {
     }
 }
 
-/// What is sent: as much as goes, all streams in turn.
+/// What is sent: as much as possible, on all streams in turn.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ApplicationSetup {
-    /// Bytes of each message, 16 at least.
+    /// The size of each message in bytes, at least 16.
     pub message: usize,
-    /// How many streams there are.
+    /// The number of streams.
     pub streams: u16,
-    /// What the application asks of its streams (draft-dreibholz-tsvwg-sctpsocket-sqinfo) before it
-    /// hands something in.
+    /// The queue information (draft-dreibholz-tsvwg-sctpsocket-sqinfo) that the application uses
+    /// before it sends.
     pub queue_info: QueueInfo,
 }
 
@@ -119,24 +120,24 @@ impl Default for ApplicationSetup {
     }
 }
 
-/// Another association, over one path, that sends as much as goes.
+/// Another association over one path, which sends as much as possible.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RivalSetup {
     /// The path whose bottleneck it uses.
     pub path: String,
-    /// How it behaves.
+    /// Its behaviour.
     #[serde(default)]
     pub association: AssociationSetup,
 }
 
-/// Something that changes.
+/// A change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EventSetup {
-    /// When, from the beginning of the simulation.
+    /// The time, relative to the start of the simulation.
     pub at: Time,
-    /// Which path's bottleneck.
+    /// The path whose bottleneck changes.
     pub path: String,
     /// Its new rate, in both directions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -144,21 +145,21 @@ pub struct EventSetup {
     /// Its new delay, in both directions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Time>,
-    /// Whether packets pass.
+    /// Whether the link is up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up: Option<bool>,
 }
 
-/// The most paths, streams and messages' bytes that a setup may have.
+/// The maximum numbers of paths, streams and bytes of a message in a set-up.
 const MOST_PATHS: usize = 32;
-/// Messages hold the time of their making, and go in one packet of 1,500 bytes or several.
+/// Messages contain the time of their creation, and fit in one packet of 1,500 bytes or in several.
 const MESSAGE_SIZES: std::ops::RangeInclusive<usize> = 16..=65_536;
 
 impl Setup {
-    /// What cannot be simulated, in words.
+    /// Checks whether this can be simulated.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// A description of the first error.
     pub fn check(&self) -> Result<(), String> {
         let known = |name: &str, where_from: &str| match self.path.contains_key(name) {
             true => Ok(()),
@@ -210,7 +211,7 @@ impl Setup {
         Ok(())
     }
 
-    /// The paths that the association uses, in the order of their numbers.
+    /// Returns the paths that the association uses, in the order of their numbers.
     pub fn used_paths(&self) -> impl Iterator<Item = (&str, &PathSetup)> {
         self.path
             .iter()

@@ -1,4 +1,4 @@
-//! How sure a number is: 95 % confidence intervals, each by the method that suits its quantity.
+//! 95 % confidence intervals, each by the method that suits its quantity.
 //!
 //! | quantity | method |
 //! | --- | --- |
@@ -14,25 +14,25 @@ use statrs::distribution::{Beta, ContinuousCDF, StudentsT};
 
 use super::percentile;
 
-/// How sure an interval is.
+/// The confidence level of an interval.
 const CONFIDENCE: f64 = 0.95;
-/// The quantile of the normal distribution that a 95 % interval reaches to.
+/// The quantile of the normal distribution for a 95 % interval.
 const NORMAL: f64 = 1.959_963_984_540_054;
-/// How often trials are drawn again by the bootstrap.
+/// The number of bootstrap samples.
 pub(crate) const DRAWS: u64 = 400;
 
-/// Where the true value lies with 95 % confidence.
+/// A 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    /// From here.
+    /// The lower end.
     pub low: f64,
-    /// To here.
+    /// The upper end.
     pub high: f64,
-    /// How it was found.
+    /// The method by which it was computed.
     pub method: Method,
 }
 
-/// How an interval was found.
+/// The method by which an interval was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
@@ -40,14 +40,14 @@ pub enum Method {
     StudentT,
     /// Wilson's score interval of a share of trials.
     Wilson,
-    /// Percentiles of what comes out when the trials are drawn again, as many as there were, with
-    /// replacement. Shares in an expression are drawn from their Jeffreys posterior, so that a
-    /// share of 0 or 100 % is not taken for certain.
+    /// Percentiles of the values of bootstrap samples: the trials are resampled with replacement.
+    /// Shares in an expression are drawn from their Jeffreys posterior, so that a share of 0 or 100
+    /// % does not count as certain.
     Bootstrap,
 }
 
 impl Method {
-    /// For readers of a report.
+    /// Returns a description for readers of a report.
     #[must_use]
     pub const fn in_words(self) -> &'static str {
         match self {
@@ -69,7 +69,7 @@ impl fmt::Display for Method {
 }
 
 impl Interval {
-    /// Of the mean of these samples, one a run; none with fewer than two.
+    /// Returns the interval of the mean of these samples, one per run; `None` with fewer than two.
     #[must_use]
     pub fn student_t(samples: &[f64]) -> Option<Self> {
         if samples.len() < 2 {
@@ -83,7 +83,7 @@ impl Interval {
         Some(Self { low: mean - half, high: mean + half, method: Method::StudentT })
     }
 
-    /// Of the percentage of trials that are not 0; none without trials.
+    /// Returns the interval of the percentage of trials that are not 0; `None` without trials.
     #[must_use]
     pub fn wilson(trials: &[f64]) -> Option<Self> {
         if trials.is_empty() {
@@ -95,13 +95,15 @@ impl Interval {
         let middle = (share + square / (2.0 * count)) / (1.0 + square / count);
         let variance = share * (1.0 - share) / count + square / (4.0 * count * count);
         let half = NORMAL * variance.sqrt() / (1.0 + square / count);
-        // At the ends the formula gives 0 and 1 but for rounding, which must refuse no claim.
+        // At the ends the formula yields 0 and 1 except for rounding errors, which must not cause a
+        // claim to be refused.
         let low = if share == 0.0 { 0.0 } else { middle - half };
         let high = if share == 1.0 { 1.0 } else { middle + half };
         Some(Self { low: 100.0 * low, high: 100.0 * high, method: Method::Wilson })
     }
 
-    /// Of something that came to these values as its trials were drawn again; none without any.
+    /// Returns the interval of a quantity from its values for the bootstrap samples; `None` without
+    /// any.
     #[must_use]
     pub fn bootstrap(mut replicates: Vec<f64>) -> Option<Self> {
         if replicates.is_empty() || replicates.iter().any(|value| !value.is_finite()) {
@@ -116,15 +118,15 @@ impl Interval {
         })
     }
 
-    /// Half of its width.
+    /// Returns half of the width.
     #[must_use]
     pub fn half_width(self) -> f64 {
         (self.high - self.low) / 2.0
     }
 }
 
-/// As many trials as there are, drawn from them with replacement. The same seed draws the same
-/// places of two columns of equal length.
+/// Draws as many trials as there are, with replacement. The same seed draws the same indices for
+/// two columns of equal length.
 pub(crate) fn resample(trials: &[f64], seed: u64) -> Vec<f64> {
     let place = |trial: usize| {
         let drawn = u128::from(derive(seed, 1, trial as u64)) * trials.len() as u128;
@@ -133,8 +135,8 @@ pub(crate) fn resample(trials: &[f64], seed: u64) -> Vec<f64> {
     (0..trials.len()).map(|trial| trials[place(trial)]).collect()
 }
 
-/// A percentage that may be the true one behind these trials of 0 and 100: drawn from the Jeffreys
-/// posterior, Beta(successes + ½, failures + ½).
+/// Draws a plausible percentage for these trials of 0 and 100 from the Jeffreys posterior,
+/// Beta(successes + ½, failures + ½).
 pub(crate) fn plausible_share(trials: &[f64], seed: u64) -> f64 {
     let count = trials.len() as f64;
     let successes = successes(trials);
@@ -143,7 +145,7 @@ pub(crate) fn plausible_share(trials: &[f64], seed: u64) -> f64 {
         .map_or(f64::NAN, |posterior| 100.0 * posterior.inverse_cdf(drawn))
 }
 
-/// A seed for one draw of the trials of a named quantity.
+/// Returns a seed for one draw of the trials of a named quantity.
 pub(crate) fn seed_of(names: [&str; 2], draw: u64) -> u64 {
     let bytes = names.into_iter().flat_map(str::bytes);
     bytes.fold(draw, |seed, byte| derive(seed, 0, u64::from(byte)))
@@ -153,7 +155,7 @@ fn successes(trials: &[f64]) -> f64 {
     trials.iter().filter(|trial| **trial != 0.0).count() as f64
 }
 
-/// The point that Student's t exceeds in either direction with a probability of 5 %.
+/// Returns the value that Student's t exceeds in either direction with a probability of 5 %.
 fn t_quantile(freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom)
         .map_or(f64::NAN, |distribution| distribution.inverse_cdf(0.5 + CONFIDENCE / 2.0))

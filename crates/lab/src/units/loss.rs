@@ -1,33 +1,34 @@
-//! What a link loses at random.
+//! The random losses of a link.
 
 use eyas_netem::link::{GilbertElliott, LossConfig};
 use serde::{Deserialize, Serialize};
 
 use super::Part;
 
-/// What a path loses at random.
+/// The random losses of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Loss {
-    /// Of the packets, each for itself. In the two-state model: while things are good.
+    /// The loss rate, independent for each packet. In the two-state model: the rate in the good
+    /// state.
     #[serde(default)]
     pub probability: Part,
-    /// Of the packets while things are bad (Gilbert and Elliott).
+    /// The loss rate in the bad state (Gilbert and Elliott).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub while_bad: Option<Part>,
-    /// That things get bad, at each packet.
+    /// The probability per packet of changing to the bad state.
     #[serde(default)]
     pub worsens: Part,
-    /// That things get good again, at each packet.
+    /// The probability per packet of changing back to the good state.
     #[serde(default)]
     pub recovers: Part,
-    /// Bit errors: of all bits, this part is wrong.
+    /// The bit error rate.
     #[serde(default)]
     pub bit_errors: f64,
 }
 
 impl Loss {
-    /// Which packets a link loses, its bit errors left out.
+    /// Returns the loss model of a link, without bit errors.
     #[must_use]
     pub fn model(&self) -> LossConfig {
         match self.while_bad {

@@ -1,10 +1,10 @@
-//! Amounts and what links do, as people write them.
+//! Amounts and properties of links, as written in plans.
 //!
-//! | file | job |
+//! | file | purpose |
 //! | --- | --- |
 //! | `quantity` | amounts with units |
-//! | `queue` | what waits before a link, and how much |
-//! | `loss` | what a link loses at random |
+//! | `queue` | the queue before a link |
+//! | `loss` | the random losses of a link |
 
 mod loss;
 mod quantity;

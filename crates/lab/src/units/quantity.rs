@@ -1,4 +1,4 @@
-//! Amounts with their units, as a plan writes them: `"10 Mbit/s"`, `"50 ms"`, `"64 KiB"`, `"1 %"`.
+//! Amounts with units, as written in plans: `"10 Mbit/s"`, `"50 ms"`, `"64 KiB"`, `"1 %"`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// What an amount is an amount of.
+/// The kind of an amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Bits a second.
+    /// Bits per second.
     Rate,
     /// Seconds.
     Time,
@@ -17,14 +17,14 @@ pub enum Kind {
     Size,
     /// Packets.
     Packets,
-    /// A part of one.
+    /// A fraction of one.
     Part,
-    /// A number alone.
+    /// A plain number.
     Number,
 }
 
 impl Kind {
-    /// The unit that axes, tables and expressions use, and how many of the base unit it holds.
+    /// Returns the unit that axes, tables and expressions use, and its size in base units.
     #[must_use]
     pub const fn display_unit(self) -> (&'static str, f64) {
         match self {
@@ -38,14 +38,14 @@ impl Kind {
     }
 }
 
-/// Every unit that is understood: name, kind, how many of the base unit it holds. The first one of
-/// a kind that divides an amount is the one it is written in.
+/// Every supported unit: name, kind, and size in base units. An amount is written in the first one
+/// of its kind that divides it.
 const UNITS: [(&str, Kind, f64); 24] = [
     ("Gbit/s", Kind::Rate, 1e9),
     ("Mbit/s", Kind::Rate, 1e6),
     ("kbit/s", Kind::Rate, 1e3),
     ("bit/s", Kind::Rate, 1.0),
-    // As tc writes them.
+    // In the notation of tc.
     ("gbit", Kind::Rate, 1e9),
     ("mbit", Kind::Rate, 1e6),
     ("kbit", Kind::Rate, 1e3),
@@ -68,7 +68,7 @@ const UNITS: [(&str, Kind, f64); 24] = [
     ("%", Kind::Part, 0.01),
 ];
 
-/// Why a text is no amount.
+/// The text is not an amount.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not {wanted}, such as {example:?}")]
 pub struct NotAnAmount {
@@ -77,10 +77,10 @@ pub struct NotAnAmount {
     example: &'static str,
 }
 
-/// An amount and what it is an amount of, in base units.
+/// Parses an amount into base units and its kind.
 ///
 /// # Errors
-/// If there is no number, or a unit that nobody knows.
+/// If there is no number, or the unit is unknown.
 pub(crate) fn parse(text: &str) -> Result<(f64, Kind), NotAnAmount> {
     let refused =
         || NotAnAmount { text: text.to_owned(), wanted: "a number with a unit", example: "64 KiB" };
@@ -136,7 +136,7 @@ macro_rules! as_text {
     };
 }
 
-/// Bits a second.
+/// Bits per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate(pub u64);
 
@@ -197,7 +197,7 @@ impl fmt::Display for Size {
 
 as_text!(Size);
 
-/// A part of one, written in per cent.
+/// A fraction of one, written in percent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Part(pub f64);
 

@@ -1,4 +1,4 @@
-//! What waits before a link, and how much.
+//! The queue before a link.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,16 +12,16 @@ use super::quantity::{Kind, NotAnAmount, Size, parse};
 #[serde(transparent)]
 pub struct Framing(pub Size);
 
-/// How much may wait, and what is done before there is too much.
+/// The limit of a queue, and its active queue management.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Queue {
-    /// First come, first served, so many packets at most.
+    /// First in, first out, limited in packets.
     Packets(usize),
-    /// First come, first served, so many bytes at most.
+    /// First in, first out, limited in bytes.
     Bytes(usize),
-    /// Random early detection (Floyd and Jacobson 1993), so many packets at most.
+    /// Random early detection (Floyd and Jacobson 1993), limited in packets.
     Red(usize),
-    /// Controlled delay (RFC 8289), so many packets at most.
+    /// Controlled delay (RFC 8289), limited in packets.
     CoDel(usize),
 }
 
@@ -51,7 +51,7 @@ impl FromStr for Queue {
     }
 }
 
-/// A text that names no queue.
+/// The text is not a queue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a queue, such as \"100 packets\", \"64 KiB\", \"100 packets red\" or \

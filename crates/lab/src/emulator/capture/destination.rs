@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, OFlags, linkat};
 
-/// A file that nobody sees before it is whole. Until then it has no name where the file system can
-/// do that, so that nothing of it is left if the program is killed.
+/// A file that is not visible before it is complete. Until then it has no name if the file system
+/// supports that, so that nothing is left behind if the program is killed.
 #[derive(Debug)]
 pub(super) struct Destination {
     file: File,
@@ -18,16 +18,17 @@ pub(super) struct Destination {
 
 #[derive(Debug)]
 enum Ending {
-    /// It has no name yet, and gets this one.
+    /// It is still unnamed and will get this name.
     Named(PathBuf),
-    /// It has the first name, and gets the second.
+    /// It has the first name and will get the second.
     Renamed(PathBuf, PathBuf),
-    /// Somebody reads it as it is written.
+    /// It is read while it is being written.
     Read,
 }
 
 impl Destination {
-    /// Begins to write. What is no ordinary file (a named pipe, `/dev/stdout`) is written as it is.
+    /// Creates the file. If the path is not a regular file (a named pipe, `/dev/stdout`), it is
+    /// written directly.
     pub(super) fn create(path: &Path) -> io::Result<Self> {
         if fs::metadata(path).is_ok_and(|known| !known.is_file()) {
             let file = OpenOptions::new().write(true).open(path)?;
@@ -45,14 +46,14 @@ impl Destination {
         Ok(Self { file, ending: Ending::Renamed(beside, path.to_owned()) })
     }
 
-    /// It is whole: it gets its name, which a file that had it before loses.
+    /// Completes the file: gives it its name, replacing any file of that name.
     pub(super) fn finish(mut self) -> io::Result<()> {
         self.file.flush()?;
         match &self.ending {
             Ending::Named(path) => {
                 let beside = beside(path);
                 let unnamed = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-                // A link replaces nothing, so the name is got in two steps.
+                // A link does not replace a file, so the name is assigned in two steps.
                 linkat(CWD, unnamed, CWD, &beside, AtFlags::SYMLINK_FOLLOW)?;
                 fs::rename(&beside, path)
             }
@@ -76,7 +77,7 @@ fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A name in the same directory that no other process takes.
+/// Returns a name in the same directory that no other process uses.
 fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}.partial", std::process::id()));

@@ -1,7 +1,7 @@
-//! The addresses of the name under trial, and what is behind them on the server's host.
+//! The addresses of the name under test, and what is behind them on the server's host.
 //!
-//! All of them differ from the client's own in the same highest bit, so that no rule about common
-//! prefixes (RFC 6724 §5, rule 9) puts one before another.
+//! All of them differ from the client's addresses in the same highest bit, so that no rule about
+//! common prefixes (RFC 6724 §5, rule 9) prefers one to another.
 
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -11,7 +11,7 @@ use crate::emulator::Namespace;
 use crate::live::LiveError;
 use crate::situation::live::Behind;
 
-/// The address of this number of a family.
+/// Returns the address of a family with this number.
 pub(super) fn address(six: bool, number: u8) -> IpAddr {
     if six {
         Ipv6Addr::new(0x2001, 2, 0, 0xffff, 0, 0, 0, u16::from(number)).into()
@@ -20,12 +20,12 @@ pub(super) fn address(six: bool, number: u8) -> IpAddr {
     }
 }
 
-/// The addresses of a family, in their order, each with what is behind it.
+/// Returns the addresses of a family, in order, each with what is behind it.
 pub(super) fn of_family(six: bool, behind: &[Behind]) -> Vec<(IpAddr, Behind)> {
     (1..=u8::MAX).zip(behind).map(|(number, behind)| (address(six, number), *behind)).collect()
 }
 
-/// What people call an address.
+/// Returns a readable name of an address.
 pub(super) fn in_words(ip: IpAddr) -> String {
     let number = match ip {
         IpAddr::V4(ip) => u16::from(ip.octets()[3]),
@@ -38,7 +38,7 @@ pub(super) fn in_words(ip: IpAddr) -> String {
     }
 }
 
-/// Gives the server's host these addresses, and routes that swallow or refuse the others.
+/// Assigns these addresses to the server's host, and adds routes that swallow or refuse the others.
 pub(super) fn set_up(host: &Namespace, all: &[(IpAddr, Behind)]) -> Result<(), LiveError> {
     for six in [false, true] {
         let lines = commands(all, six);
@@ -47,7 +47,7 @@ pub(super) fn set_up(host: &Namespace, all: &[(IpAddr, Behind)]) -> Result<(), L
         }
     }
     if all.iter().any(|(_, behind)| *behind == Behind::Prohibits) {
-        // Only a router answers for addresses that are not its own, and it must answer each time.
+        // Only a router answers for addresses other than its own, and it must answer every time.
         host.run_in(|| {
             for (key, value) in [
                 ("ipv4/conf/all/forwarding", "1"),
@@ -55,7 +55,7 @@ pub(super) fn set_up(host: &Namespace, all: &[(IpAddr, Behind)]) -> Result<(), L
                 ("ipv4/icmp_ratelimit", "0"),
                 ("ipv6/icmp/ratelimit", "0"),
             ] {
-                // Without IPv6 in the kernel there is nothing to set.
+                // Without IPv6 in the kernel there is nothing to configure.
                 let _ = std::fs::write(format!("/proc/sys/net/{key}"), value);
             }
         })?;
@@ -63,7 +63,7 @@ pub(super) fn set_up(host: &Namespace, all: &[(IpAddr, Behind)]) -> Result<(), L
     Ok(())
 }
 
-/// What `ip -batch` is to do for one family.
+/// Returns the lines for `ip -batch` for one family.
 fn commands(all: &[(IpAddr, Behind)], six: bool) -> String {
     let (length, more) = if six { (128, " nodad") } else { (32, "") };
     let line = |(ip, behind): &(IpAddr, Behind)| match behind {

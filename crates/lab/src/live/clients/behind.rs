@@ -1,4 +1,5 @@
-//! Whether the machine kept up: by how much the name server's answers came later than they were to.
+//! Determines whether the machine kept up: how much later than intended the name server's answers
+//! were sent.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -7,8 +8,8 @@ use hickory_proto::rr::RecordType;
 
 use super::seen::{Seen, What};
 
-/// Milliseconds of the answer that was behind most, of those that came; `late` says how late an answer
-/// of a type is meant to be. Answers belong to queries in the order of both.
+/// Returns the lateness of the latest answer in milliseconds; `late` returns the intended delay of
+/// an answer of a type. Answers are matched with queries in the order of both.
 pub(super) fn behind(seen: &[Seen], late: impl Fn(RecordType) -> Duration) -> Option<f64> {
     let mut asked: BTreeMap<(&str, u16), VecDeque<Duration>> = BTreeMap::new();
     let mut worst: Option<f64> = None;

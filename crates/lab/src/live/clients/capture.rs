@@ -1,21 +1,21 @@
-//! Packets out of a capture that the emulator wrote: pcapng (draft-ietf-opsawg-pcapng), little-endian,
-//! with times in nanoseconds.
+//! Reads packets from a capture written by the emulator: pcapng (draft-ietf-opsawg-pcapng),
+//! little-endian, with times in nanoseconds.
 
 use std::time::Duration;
 
-/// Types of blocks (§4).
+/// Block types (§4).
 const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
-/// Where the options of an interface begin, and the one that is its name (§4.2).
+/// The offset of the options of an interface, and the option that contains its name (§4.2).
 const INTERFACE_OPTIONS: usize = 8;
 const INTERFACE_NAME: u16 = 2;
-/// Where the bytes of a packet begin (§4.3).
+/// The offset of the bytes of a packet (§4.3).
 const PACKET: usize = 20;
 
 /// A packet of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Captured {
-    /// Since 1970.
+    /// The time since the UNIX epoch.
     pub(super) at: Duration,
     /// The name of the interface.
     pub(super) interface: String,
@@ -23,7 +23,7 @@ pub(super) struct Captured {
     pub(super) ip: Vec<u8>,
 }
 
-/// All packets of a file, up to where it is damaged.
+/// Returns all packets of a file, up to the first error.
 pub(super) fn packets(mut file: &[u8]) -> Vec<Captured> {
     let mut interfaces: Vec<String> = Vec::new();
     let mut packets = Vec::new();
@@ -42,7 +42,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// The type of the first block, what is in it, and what comes behind.
+/// Returns the type of the first block, its content, and the rest of the file.
 fn block(file: &[u8]) -> Option<(u32, &[u8], &[u8])> {
     let length = usize::try_from(word(file, 4)?).ok()?;
     let body = file.get(8..length.checked_sub(4)?)?;

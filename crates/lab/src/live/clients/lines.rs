@@ -1,4 +1,4 @@
-//! The packets of a fetch as lines for people.
+//! The packets of a fetch as lines for readers.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -8,17 +8,17 @@ use super::addresses;
 use super::seen::{Dns, Form, Seen, Segment, What};
 use crate::run::{PacketCourse, PacketLine};
 
-/// The most lines of a course.
+/// The maximum number of lines of a course.
 const MOST: usize = 80;
 
-/// The course of a fetch; time begins at `begin`.
+/// Returns the course of a fetch; times are relative to `begin`.
 pub(super) fn course(what: &str, seen: &[Seen], begin: Duration) -> PacketCourse {
     let mut told = BTreeSet::new();
     let mut lines: Vec<PacketLine> = seen
         .iter()
         .filter_map(|packet| {
             let what = line(packet, &mut told)?;
-            // To the microsecond: what a clock in another program shows.
+            // In microseconds, the resolution of a clock in another program.
             let at = (packet.at.as_secs_f64() - begin.as_secs_f64()) * 1e6;
             Some(PacketLine { at: at.round() / 1e3, sent: packet.sent, what })
         })
@@ -28,7 +28,7 @@ pub(super) fn course(what: &str, seen: &[Seen], begin: Duration) -> PacketCourse
     PacketCourse { what: what.to_owned(), lines, left_out }
 }
 
-/// A packet in words; none for one that says nothing new.
+/// Describes a packet; `None` if it adds nothing new.
 fn line(packet: &Seen, told: &mut BTreeSet<String>) -> Option<String> {
     let peer = addresses::in_words(packet.peer);
     let line = match &packet.what {
@@ -44,7 +44,7 @@ fn line(packet: &Seen, told: &mut BTreeSet<String>) -> Option<String> {
                 Segment::SynAck => format!("SYN ACK of {peer}"),
                 Segment::Rst => format!("RST, {peer} port {port}"),
                 Segment::Fin => format!("FIN, {peer}"),
-                // Of the stream's bytes the first ones each way tell something.
+                // Only the first bytes of the stream in each direction are informative.
                 Segment::Data => format!("data, {peer} port {port}"),
                 Segment::Ack => return None,
             }
@@ -90,7 +90,7 @@ fn of_dns(dns: &Dns) -> String {
 fn reason(from: IpAddr, code: u8) -> String {
     match (from.is_ipv6(), code) {
         (true, 1) | (false, 13) => "administratively prohibited".to_owned(),
-        (true, 4) | (false, 3) => "nobody at this port".to_owned(),
+        (true, 4) | (false, 3) => "port unreachable".to_owned(),
         (_, code) => format!("code {code}"),
     }
 }

@@ -1,4 +1,4 @@
-//! From the packets of a fetch to its measures. Nothing else tells them: no client is asked.
+//! Derives the measures of a fetch from its packets, and from nothing else: no client is queried.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,10 +8,10 @@ use hickory_proto::rr::RecordType;
 
 use super::seen::{Flow, Form, Seen, Segment, What};
 
-/// What a fetch came to: numbers by the names of their columns.
+/// The measures of a fetch, by the names of their columns.
 pub(super) type Measures = BTreeMap<&'static str, f64>;
 
-/// The first packet to an address and port by one protocol.
+/// The first packet to an address and port over one protocol.
 #[derive(Clone, Copy, Debug)]
 struct Attempt {
     at: Duration,
@@ -26,7 +26,7 @@ type Courses = BTreeMap<(IpAddr, Flow, bool), Course>;
 /// A connection, from its own port to that of the server.
 #[derive(Debug, Default)]
 struct Course {
-    /// Whether its beginning is among the packets: a connection of the fetch before is none of this.
+    /// Whether its start is among the packets: a connection of an earlier fetch does not count.
     begun: bool,
     accepted: bool,
     reset_by_client: bool,
@@ -35,16 +35,16 @@ struct Course {
     flights: Flights,
 }
 
-/// Whose data came in turn, as far as the first byte of the response.
+/// Whose data arrived in turn, up to the first byte of the response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Flights {
     #[default]
     None,
     /// The request, or the ClientHello.
     Client,
-    /// The answer to the ClientHello.
+    /// The reply to the ClientHello.
     Server,
-    /// What ends the handshake, with the request or before it.
+    /// The end of the handshake, with or before the request.
     ClientAgain,
     Response,
 }
@@ -57,8 +57,8 @@ struct First {
     quic: bool,
 }
 
-/// When time begins: with the first query for the name, or with the first attempt where a client asks
-/// later, or not at all, for it remembers.
+/// Returns the start of time: the first query for the name, or the first attempt of a client that
+/// queries later, or not at all because it remembers.
 pub(super) fn beginning(seen: &[Seen], name: &str) -> Option<Duration> {
     let query = |seen: &&Seen| {
         seen.sent
@@ -69,7 +69,7 @@ pub(super) fn beginning(seen: &[Seen], name: &str) -> Option<Duration> {
     query.into_iter().chain(attempt).min()
 }
 
-/// Which addresses are asked for first.
+/// Returns which addresses are queried first.
 fn first_address_query(seen: &[Seen], name: &str) -> Option<RecordType> {
     seen.iter().find_map(|seen| match &seen.what {
         What::Dns(dns) if seen.sent && !dns.is_answer && is_of(&dns.name, name) => {
@@ -79,7 +79,8 @@ fn first_address_query(seen: &[Seen], name: &str) -> Option<RecordType> {
     })
 }
 
-/// Whether a packet is one of a fetch of this name: not if it asks for another name, or answers that.
+/// Returns whether a packet belongs to a fetch of this name, which queries for other names and
+/// their answers do not.
 pub(super) fn belongs(seen: &Seen, name: &str) -> bool {
     match &seen.what {
         What::Dns(dns) => is_of(&dns.name, name),
@@ -87,12 +88,13 @@ pub(super) fn belongs(seen: &Seen, name: &str) -> bool {
     }
 }
 
-/// Whether a query is for this name, or for one below it, as that of another port's HTTPS record is.
+/// Returns whether a query is for this name or for one below it, as for the HTTPS record of another
+/// port.
 fn is_of(asked: &str, name: &str) -> bool {
     asked.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
-/// What the packets of one fetch of this name come to. `ended` is when the client's process did.
+/// Computes the measures of one fetch of this name. `ended` is when the client's process ended.
 pub(super) fn measure(seen: &[Seen], name: &str, ended: Option<Duration>) -> Measures {
     let mut measures = Measures::new();
     let attempts = attempts(seen);
@@ -121,7 +123,7 @@ pub(super) fn measure(seen: &[Seen], name: &str, ended: Option<Duration>) -> Mea
     measures
 }
 
-/// Given up before it was accepted, which came later.
+/// Returns whether it was abandoned before it was accepted, which happened later.
 fn is_killed(course: &Course) -> bool {
     course.accepted && course.reset_by_client && !course.asked
 }
@@ -163,7 +165,7 @@ fn of_answers(attempts: &[Attempt], seen: &[Seen], name: &str, measures: &mut Me
     let (a, aaaa) = (answered(RecordType::A), answered(RecordType::AAAA));
     let missing = |answer: Option<Duration>, at: Duration| answer.is_none_or(|came| came > at);
     let four = attempts.iter().find(|attempt| attempt.peer.is_ipv4());
-    // Without the answer an address is remembered, or was a hint.
+    // Without an answer, the address was remembered or was a hint.
     if let (Some(a), Some(four)) = (a, four)
         && a <= four.at
         && missing(aaaa, four.at)
@@ -178,7 +180,7 @@ fn of_answers(attempts: &[Attempt], seen: &[Seen], name: &str, measures: &mut Me
     }
 }
 
-/// The first SYN or Initial to each address and port.
+/// Returns the first SYN or Initial to each address and port.
 fn attempts(seen: &[Seen]) -> Vec<Attempt> {
     let mut attempts: Vec<Attempt> = Vec::new();
     for packet in seen.iter().filter(|packet| packet.sent) {
@@ -196,7 +198,7 @@ fn attempts(seen: &[Seen]) -> Vec<Attempt> {
     attempts
 }
 
-/// Whether something came back for an attempt before this time.
+/// Returns whether anything was received for an attempt before this time.
 fn is_answered(seen: &[Seen], attempt: &Attempt, before: Duration) -> bool {
     seen.iter().filter(|packet| !packet.sent && packet.at < before).any(|packet| {
         match packet.what {
@@ -214,7 +216,7 @@ fn is_answered(seen: &[Seen], attempt: &Attempt, before: Duration) -> bool {
     })
 }
 
-/// All connections, and the first byte of the response.
+/// Returns all connections, and the first byte of the response.
 fn courses(seen: &[Seen]) -> (Courses, Option<First>) {
     let mut courses = Courses::new();
     let mut response = None;
@@ -273,7 +275,7 @@ impl Course {
 }
 
 impl Flights {
-    /// After data of the client or the server.
+    /// Returns the state after data from the client or the server.
     const fn after(self, sent: bool, plain: bool) -> Self {
         match (self, sent) {
             (Self::None, true) => Self::Client,
@@ -294,7 +296,7 @@ const fn percent(yes: bool) -> f64 {
     if yes { 100.0 } else { 0.0 }
 }
 
-// By its path, for the fuzz target includes this file by its own.
+// With an explicit path, because the fuzz target includes this file by its own path.
 #[cfg(test)]
 #[path = "measures/tests.rs"]
 mod tests;

@@ -1,4 +1,5 @@
-//! The client's process: begun with nothing of the user's but the path, ended when its time is up.
+//! The client's process: started with nothing of the user's environment except the path, and ended
+//! after the time limit.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -12,16 +13,16 @@ use crate::emulator::Namespace;
 use crate::live::LiveError;
 use crate::situation::live::ClientProgram;
 
-/// What a client says, in its home directory.
+/// The file with the client's messages, in its home directory.
 const MESSAGES: &str = "messages";
-/// From one look whether it has ended to the next.
+/// How often to check whether it has ended.
 const CHECK_EVERY: Duration = Duration::from_millis(2);
-/// How long a client may take to ask for a name, if it does not say.
+/// How long a client may take to query a name, unless it specifies this.
 const STARTS_WITHIN: Duration = Duration::from_secs(2);
-/// The most of an error message that is passed on, in letters.
+/// The maximum length of an error message that is passed on, in characters.
 const LONGEST: usize = 200;
-/// What runs a client with a resolver of its own: files of the machine are covered, for this process
-/// and its children alone. `$0` is the directory of the files, `$1` the command.
+/// Runs a client with its own resolver configuration: files of the machine are covered, for this
+/// process and its children only. `$0` is the directory of the files, `$1` the command.
 const COVER: &str = "for file in resolv.conf nsswitch.conf hosts; do \
     [ -e \"/etc/$file\" ] && { mount --bind \"$0/$file\" \"/etc/$file\" || exit 125; }; done; \
     exec sh -c \"$1\"";
@@ -29,22 +30,22 @@ const COVER: &str = "for file in resolv.conf nsswitch.conf hosts; do \
 /// A client that is ready to be started.
 pub(super) struct Program<'a> {
     client: &'a ClientProgram,
-    /// Everything of the run: files of the resolver, the certificate, homes.
+    /// Everything of the run: resolver files, certificate, home directories.
     directory: &'a Path,
     pub(super) version: String,
 }
 
 /// How a fetch ended.
 pub(super) struct Ended {
-    /// When, since 1970; none if it was ended from outside.
+    /// The time since the UNIX epoch; `None` if it was killed from outside.
     pub(super) at: Option<Duration>,
 }
 
 impl<'a> Program<'a> {
-    /// Looks whether it is there, and makes what it is made of.
+    /// Checks whether the client is installed, and runs its preparation.
     ///
     /// # Errors
-    /// `Missing` if it is not there or cannot be made.
+    /// `Missing` if it is not installed or cannot be prepared.
     pub(super) fn prepare(
         client: &'a ClientProgram,
         directory: &'a Path,
@@ -72,7 +73,7 @@ impl<'a> Program<'a> {
         Ok(program)
     }
 
-    /// Runs a command of the client in the user's own surroundings; gives its first line.
+    /// Runs a command of the client in the user's own environment, and returns its first line.
     fn outside(&self, command: &str) -> Result<String, LiveError> {
         let command = self.fill(command, "", &self.directory.join("build"));
         let missing = |cause: &str| {
@@ -95,7 +96,7 @@ impl<'a> Program<'a> {
         Ok(first(&out).or_else(|| first(&err)).unwrap_or_default())
     }
 
-    /// The command with what stands for something replaced by it.
+    /// Returns the command with its placeholders replaced.
     fn fill(&self, text: &str, url: &str, home: &Path) -> String {
         let build = self.directory.join("build");
         let source = self.client.source.as_ref().map(|source| build.join(&source.file));
@@ -109,14 +110,14 @@ impl<'a> Program<'a> {
             .replace("{eyas}", &path(&eyas))
     }
 
-    /// Why there is nothing to measure of clients of which no packet was seen.
+    /// Describes why there is nothing to measure for clients from which no packet was seen.
     pub(super) fn was_not_heard_of(&self, home: &Path) -> String {
         let said = last_message(&home.join(MESSAGES));
         let said = said.map(|said| format!(", and said: {said}")).unwrap_or_default();
-        format!("the client asked for no name and opened no connection{said}")
+        format!("the client queried no name and opened no connection{said}")
     }
 
-    /// Fetches, in this namespace and with this home directory, and waits for the end.
+    /// Runs a fetch in this namespace with this home directory, and waits for its end.
     pub(super) fn fetch(
         &self,
         host: &Namespace,
@@ -169,9 +170,9 @@ impl<'a> Program<'a> {
     }
 }
 
-/// Whether the client could be started at all; how it fares is told by its packets.
+/// Checks whether the client could be started at all; its packets show how it fared.
 fn check(status: ExitStatus, messages: &Path) -> Result<(), LiveError> {
-    // 125 is from `COVER`, 126 and 127 from the shell: not to be run, not to be found.
+    // 125 comes from `COVER`, 126 and 127 from the shell: not executable, not found.
     match status.code() {
         Some(code @ 125..=127) => {
             let said = last_message(messages).unwrap_or_else(|| format!("exit code {code}"));
@@ -191,12 +192,13 @@ fn cut(line: &str) -> String {
     line.chars().take(LONGEST).collect()
 }
 
-/// A process and what it has begun, which all end with it.
+/// A process and its children, which all end with it.
 struct Group(Child);
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // The group keeps its number for as long as anybody is in it, also after the first has ended.
+        // The group keeps its number as long as any process is in it, even after the first one has
+        // ended.
         if let Some(group) = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw) {
             let _ = kill_process_group(group, Signal::KILL);
         }

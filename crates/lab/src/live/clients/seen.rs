@@ -1,4 +1,4 @@
-//! What a packet at the client's end of a link says: bytes in, words out.
+//! Parses packets at the client's end of a link.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -9,9 +9,9 @@ use hickory_proto::rr::RecordType;
 
 /// The port of name servers.
 const DNS: u16 = 53;
-/// The port at which QUIC is served.
+/// The port for QUIC.
 const HTTPS: u16 = 443;
-/// The bits of the flags in a TCP header (RFC 9293 §3.1).
+/// The flag bits of a TCP header (RFC 9293 §3.1).
 const FIN: u8 = 0x01;
 const SYN: u8 = 0x02;
 const RST: u8 = 0x04;
@@ -19,33 +19,33 @@ const ACK: u8 = 0x10;
 /// "Destination unreachable" (RFC 792; RFC 4443 §3.1).
 const ICMP_UNREACHABLE: u8 = 3;
 const ICMPV6_UNREACHABLE: u8 = 1;
-/// Bytes of an ICMP header, before the packet that it quotes.
+/// The length of an ICMP header, before the packet that it quotes.
 const ICMP_HEADER: usize = 8;
 
-/// A packet of the client, or to it.
+/// A packet from or to the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// When, on any clock.
+    /// The time, on any clock.
     pub(super) at: Duration,
     /// Whether the client sent it.
     pub(super) sent: bool,
-    /// Whom it talks with.
+    /// The peer.
     pub(super) peer: IpAddr,
-    /// Bytes of the IP packet.
+    /// The length of the IP packet, in bytes.
     pub(super) length: usize,
     pub(super) what: What,
 }
 
-/// What there is in a packet.
+/// The content of a packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum What {
-    /// A message of DNS.
+    /// A DNS message.
     Dns(Dns),
-    /// A segment of TCP.
+    /// A TCP segment.
     Tcp { flow: Flow, segment: Segment },
-    /// A datagram of QUIC.
+    /// A QUIC datagram.
     Quic { flow: Flow, form: Form },
-    /// By ICMP: this address and port cannot be reached.
+    /// An ICMP error: this address and port cannot be reached.
     Unreachable { address: IpAddr, port: u16, code: u8 },
     /// Anything else.
     Other,
@@ -55,12 +55,12 @@ pub(super) enum What {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Dns {
     pub(super) is_answer: bool,
-    /// In small letters, without the dot at the end.
+    /// In lower case, without the trailing dot.
     pub(super) name: String,
     pub(super) record_type: RecordType,
-    /// 0, or why there is no answer (RFC 1035 §4.1.1).
+    /// 0, or the reason why there is no answer (RFC 1035 §4.1.1).
     pub(super) code: u8,
-    /// How many records answer it.
+    /// The number of records in the answer.
     pub(super) records: usize,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct Flow {
     pub(super) remote: u16,
 }
 
-/// What a segment of TCP does.
+/// The kind of a TCP segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Segment {
     Syn,
@@ -80,23 +80,23 @@ pub(super) enum Segment {
     /// Bytes of the stream.
     Data,
     Fin,
-    /// An acknowledgement alone.
+    /// Only an acknowledgement.
     Ack,
 }
 
-/// The kind of the first packet in a datagram of QUIC (RFC 9000 §17, RFC 9369 §3.2).
+/// The type of the first packet in a QUIC datagram (RFC 9000 §17, RFC 9369 §3.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Initial,
     ZeroRtt,
     Handshake,
     Retry,
-    /// Of a connection that is established.
+    /// A packet of an established connection.
     Short,
 }
 
-/// What an IP packet at the client's end says; none if it is no IP packet. `sent` says whether the
-/// client sent it.
+/// Parses an IP packet at the client's end; `None` if it is not an IP packet. `sent` states whether
+/// the client sent it.
 pub(super) fn parse(at: Duration, sent: bool, ip: &[u8]) -> Option<Seen> {
     let packet = Packet::parse(ip)?;
     let peer = if sent { packet.destination } else { packet.source };
@@ -147,10 +147,10 @@ fn udp(sent: bool, bytes: &[u8]) -> Option<What> {
 }
 
 fn form(payload: &[u8]) -> Option<Form> {
-    /// The bit of the first byte that says which form it is. The one that says that it is QUIC may be
-    /// anything (RFC 9287).
+    /// The bit of the first byte that indicates the long form. The fixed bit can have any value
+    /// (RFC 9287).
     const LONG: u8 = 0x80;
-    /// Version 2 has other numbers for the same types.
+    /// Version 2 uses different numbers for the same types.
     const VERSION_2: [u8; 4] = [0x6b, 0x33, 0x43, 0xcf];
     let first = *payload.first()?;
     if first & LONG == 0 {
@@ -179,13 +179,13 @@ fn dns(payload: &[u8]) -> Option<Dns> {
     })
 }
 
-/// Reads an ICMP message of this type and what it quotes of the packet that did not arrive.
+/// Parses an ICMP message of this type and its quotation of the packet that did not arrive.
 fn unreachable(wanted: u8, bytes: &[u8]) -> Option<What> {
     let quoted = bytes.get(ICMP_HEADER..)?;
     if bytes[0] != wanted {
         return None;
     }
-    // What is quoted may end early, so its length is not that in its header.
+    // The quotation can be truncated, so its length differs from that in its header.
     let (address, after): (IpAddr, usize) = match quoted.first()? >> 4 {
         4 => {
             let octets: [u8; 4] = quoted.get(16..20)?.try_into().ok()?;

@@ -1,4 +1,4 @@
-//! What is behind the addresses that somebody listens on, and the name server beside them.
+//! The listeners at the addresses, and the name server.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -18,10 +18,10 @@ const PORTS: [u16; 2] = [80, 443];
 const SECURE: u16 = 443;
 /// The port of name servers.
 const DNS: u16 = 53;
-/// Connections that a silent socket keeps.
+/// The number of connections that a silent socket keeps.
 const MOST_SILENT: usize = 64;
 
-/// Who serves, at which addresses, and what is said of them.
+/// What is served at which addresses, and the DNS records about them.
 pub(super) struct Hosted {
     pub(super) name_server: IpAddr,
     pub(super) zone: Zone,
@@ -29,14 +29,14 @@ pub(super) struct Hosted {
     pub(super) udp: Udp,
 }
 
-/// Servers at work. Dropping them ends them.
+/// Running servers. Dropping this ends them.
 pub(super) struct Servers {
-    /// They serve for as long as it is here.
+    /// The servers run as long as this exists.
     _thread: ServerThread,
 }
 
 impl Servers {
-    /// Starts them all; gives the certificate that clients have to trust, too, in PEM.
+    /// Starts all servers, and returns the certificate that clients must trust as well, in PEM.
     pub(super) fn start(bed: &Testbed, hosted: Hosted) -> Result<(Self, String), LiveError> {
         let inside = |cause: &dyn std::fmt::Display| LiveError::Inside(cause.to_string());
         let authority =
@@ -51,13 +51,13 @@ impl Servers {
     }
 }
 
-/// Everything that listens.
+/// All bound sockets.
 struct Bound {
     names: UdpSocket,
-    /// They serve for as long as they are here.
+    /// The servers run as long as these exist.
     _web: Vec<Running>,
     silent: Vec<TcpListener>,
-    /// They are bound and never read.
+    /// They are bound but never read.
     _swallow: Vec<UdpSocket>,
 }
 
@@ -119,7 +119,7 @@ async fn web(
     ])
 }
 
-/// Accepts, and says nothing. The oldest connections give way to new ones.
+/// Accepts connections and sends nothing. New connections replace the oldest ones.
 async fn be_silent(listener: TcpListener) {
     let mut kept = std::collections::VecDeque::new();
     loop {
@@ -132,7 +132,7 @@ async fn be_silent(listener: TcpListener) {
     }
 }
 
-/// A certificate in the form that most programs read (RFC 7468).
+/// Encodes a certificate in the format that most programs read (RFC 7468).
 fn pem(certificate: &[u8]) -> String {
     use base64::Engine as _;
     let text = base64::engine::general_purpose::STANDARD.encode(certificate);

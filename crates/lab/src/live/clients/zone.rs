@@ -1,4 +1,5 @@
-//! The name server: each type of record answered, late, refused or left without an answer, side by side.
+//! The name server: each record type is independently answered, delayed, refused or left
+//! unanswered.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -12,26 +13,26 @@ use tokio::net::UdpSocket;
 
 use crate::situation::live::{Answering, ClientsSetup, HttpsSetup, Late, LateSetup};
 
-/// Names below this one are those under trial.
+/// The domain of the names under test.
 pub(super) const DOMAIN: &str = "lab.test";
-/// The first label of the name that an alias leads to, below the trial's name.
+/// The first label of the alias target, below the name under test.
 const ALIASED: &str = "alias";
-/// How long answers hold, in seconds.
+/// The time to live of answers, in seconds.
 const TIME_TO_LIVE: u32 = 60;
 
-/// What the name server knows.
+/// The configuration of the name server.
 #[derive(Clone, Debug)]
 pub(super) struct Zone {
     pub(super) setup: ClientsSetup,
-    /// The addresses of every name under trial, in their order.
+    /// The addresses of every name under test, in order.
     pub(super) addresses: Vec<IpAddr>,
 }
 
-/// Answers until it is dropped.
+/// Answers queries until it is dropped.
 pub(super) async fn serve(socket: UdpSocket, zone: Zone) {
     let (socket, zone) = (Arc::new(socket), Arc::new(zone));
     let mut buffer = [0; 2048];
-    // Answers that wait end with the server.
+    // Delayed answers end with the server.
     let mut waiting = tokio::task::JoinSet::new();
     loop {
         while waiting.try_join_next().is_some() {}
@@ -44,12 +45,12 @@ pub(super) async fn serve(socket: UdpSocket, zone: Zone) {
 
 async fn send(socket: &UdpSocket, answer: &[u8], to: SocketAddr, late: Duration) {
     tokio::time::sleep(late).await;
-    // A client that is gone needs no answer.
+    // If the client is gone, it does not need the answer.
     let _ = socket.send_to(answer, to).await;
 }
 
 impl LateSetup {
-    /// How late answers of a type are meant to be.
+    /// Returns the intended delay of answers of a type.
     pub(super) fn of_answer(self, record_type: RecordType) -> Duration {
         let is_late = match record_type {
             RecordType::A => self.what == Late::A,
@@ -62,7 +63,8 @@ impl LateSetup {
 }
 
 impl Zone {
-    /// The answer to a query, and how late it is sent; none if there is none, or it is no query.
+    /// Returns the answer to a query and its delay; `None` if it is to be left unanswered or is not
+    /// a query.
     fn answer(&self, query: &[u8]) -> Option<(Vec<u8>, Duration)> {
         let query = Message::from_vec(query).ok()?;
         let [question] = query.queries.as_slice() else { return None };
@@ -100,7 +102,7 @@ impl Zone {
         name.trim_end_matches('.').strip_suffix(DOMAIN).is_some_and(|rest| rest.ends_with('.'))
     }
 
-    /// How queries of this type are answered, and how late.
+    /// Returns how queries of this type are answered, and the delay.
     fn of_type(&self, record_type: RecordType) -> (Answering, Duration) {
         let dns = &self.setup.dns;
         let answering = match record_type {
@@ -128,7 +130,7 @@ impl Zone {
         }
     }
 
-    /// The HTTPS record of a name, or the alias in place of it.
+    /// Returns the HTTPS record of a name, or the alias in its place.
     fn https(&self, name: &Name, setup: &HttpsSetup) -> Option<HTTPS> {
         let first = name.iter().next()?;
         if setup.alias && first != ALIASED.as_bytes() {

@@ -1,4 +1,4 @@
-//! The load that the client's host puts on the server.
+//! The load that the client's host generates.
 
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -15,17 +15,17 @@ use crate::live::LiveError;
 use crate::load::{Arrivals, Extent, Load};
 use crate::situation::live::{CostSetup, Outcome, SctpIn, Trying};
 
-/// Addresses that connections leave from in turn: at 1,000 a second those in TIME-WAIT, 60 s each,
-/// are more than one address has ports.
+/// The number of addresses that connections are opened from in turn: at 1,000 per second,
+/// connections in TIME-WAIT, 60 s each, exceed the ports of a single address.
 const ADDRESSES: u8 = 8;
-/// What the last byte of the first of them is; `.1`, `.2` and `.254` of the network are taken.
+/// The last byte of the first of them; `.1`, `.2` and `.254` of the network are in use.
 const FIRST: u8 = 11;
-/// Requests in flight at once: at 1,000 a second some seconds of them.
+/// The maximum number of requests in flight: some seconds' worth at 1,000 per second.
 const MAX_IN_FLIGHT: usize = 8_192;
-/// When a request is given up.
+/// The time limit of a request.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Gives the client's host the addresses, and the ports of the paper's Table 1.
+/// Assigns the addresses to the client's host, and sets the port range of the paper's Table 1.
 pub(super) fn addresses(emulator: &Emulator, path: &str) -> Result<Vec<IpAddr>, LiveError> {
     let refused = |cause: &dyn std::fmt::Display| LiveError::Testbed(format!("addresses: {cause}"));
     let address = emulator.address(path, Host::Client);
@@ -52,13 +52,13 @@ pub(super) fn addresses(emulator: &Emulator, path: &str) -> Result<Vec<IpAddr>, 
     if !ip.wait().map_err(|cause| refused(&cause))?.success() {
         return Err(refused(&"ip refuses them"));
     }
-    // Where it cannot be written, the system's range holds.
+    // If it cannot be written, the system's range applies.
     let range = || std::fs::write("/proc/sys/net/ipv4/ip_local_port_range", "10000 61000");
     client.run_in(range).map_err(|cause| refused(&cause))?.ok();
     Ok(all.into_iter().map(IpAddr::V4).collect())
 }
 
-/// The load on this server.
+/// Returns the load on this server.
 pub(super) fn load(
     setup: &CostSetup,
     server: SocketAddr,
@@ -88,7 +88,7 @@ pub(super) fn load(
     Ok(load)
 }
 
-/// As in the paper, and trusting whoever answers: what the client verifies costs the server nothing.
+/// As in the paper, trusting any server: verification by the client costs the server nothing.
 fn security() -> SecurityParameters {
     use eyas::rustls::crypto::ring::cipher_suite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256;
     SecurityParameters::platform()
@@ -99,7 +99,7 @@ fn security() -> SecurityParameters {
 }
 
 impl CostSetup {
-    /// SCTP, as it is carried.
+    /// Returns SCTP with its carrier.
     pub(super) fn sctp(&self) -> Transport {
         match self.sctp {
             SctpIn::Udp => Transport::SctpUdp,
@@ -107,7 +107,7 @@ impl CostSetup {
         }
     }
 
-    /// What wins, where connections race.
+    /// Returns the winners, if connections race.
     fn outcomes(&self) -> Vec<Transport> {
         match (self.trying, self.outcome) {
             (Trying::Tcp | Trying::Sctp | Trying::Serial, _) | (_, Outcome::Open) => Vec::new(),

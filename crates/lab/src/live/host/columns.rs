@@ -1,15 +1,15 @@
-//! What is measured of a load, in columns.
+//! The measurements of a load as columns.
 
 use super::Seen;
 use crate::live::Traffic;
 use crate::run::RunResult;
 use crate::situation::live::LOAD_COLUMNS;
 
-/// Quantiles of the times of a run that stand for them in its columns.
+/// The number of quantiles that represent the times of a run in its columns.
 const QUANTILES: u32 = 200;
 
 impl Seen {
-    /// All of it.
+    /// Returns all columns.
     pub(in crate::live) fn result(&self) -> RunResult {
         let mut run = RunResult::default();
         let mut put = |column: &str, number: f64| {
@@ -21,7 +21,7 @@ impl Seen {
         run
     }
 
-    /// One number for each sample.
+    /// Adds one number per sample.
     fn samples(&self, put: &mut impl FnMut(&str, f64)) {
         let per_second = self.outcome.answered_per_second();
         for pair in self.used.windows(2) {
@@ -32,7 +32,7 @@ impl Seen {
             put("cpu-receiving", share.receiving);
             put("cpu-busy", share.busy);
             if per_second > 0.0 {
-                // A percent of a core is 10 ms a second.
+                // One percent of a core is 10 ms per second.
                 put("cpu-request", share.all() * 10.0 / per_second);
             }
             if let Some(bytes) = pair[1].kernel_memory {
@@ -42,7 +42,7 @@ impl Seen {
         }
     }
 
-    /// Quantiles.
+    /// Adds quantiles of times.
     fn times(&self, put: &mut impl FnMut(&str, f64)) {
         let times = &self.outcome.tally.times;
         for (column, histogram) in
@@ -58,7 +58,7 @@ impl Seen {
         }
     }
 
-    /// One number for the run.
+    /// Adds one number per run.
     fn requests(&self, put: &mut impl FnMut(&str, f64)) {
         let (tally, attempts) = (&self.outcome.tally, self.outcome.all_attempts());
         let intended = tally.intended.max(1) as f64;
@@ -73,7 +73,7 @@ impl Seen {
         put("hit", 100.0 * tally.hits as f64 / intended);
         put("request-attempts", attempts.started as f64 / intended);
         let unused = attempts.completed.saturating_sub(attempts.used);
-        // A race below TLS completes its handshakes as connections of their own, which nobody uses.
+        // A race below TLS completes its handshakes as separate connections, which are not used.
         let beside = match self.below_tls {
             true => attempts.used.saturating_sub(tally.answered),
             false => 0,

@@ -1,9 +1,9 @@
-//! What the kernel holds for networking, as far as it tells.
+//! The memory that the kernel uses for networking, as far as it reports it.
 
 use std::fs;
 
-/// Caches of the kernel that hold nothing but sockets and packets, as `/proc/slabinfo` names them;
-/// `TIME_WAIT` is counted for one host alone.
+/// Kernel caches that contain only sockets and packets, as `/proc/slabinfo` names them; `TIME_WAIT`
+/// is counted for one host only.
 const CACHES: [&str; 12] = [
     "TCP",
     "TCPv6",
@@ -20,22 +20,22 @@ const CACHES: [&str; 12] = [
 ];
 /// A connection in TIME-WAIT.
 const TIME_WAIT: &str = "tw_sock_TCP";
-/// Bytes of a page where nothing else is known.
+/// The page size in bytes, if it is not known.
 const PAGE: u64 = 4096;
 
-/// Bytes, of the whole machine but for TIME-WAIT, which is that of the host in whose network
-/// namespace the calling thread is; `None` if the kernel does not tell.
+/// Returns bytes for the whole machine, except that TIME-WAIT is counted only for the host in whose
+/// network namespace the calling thread is; `None` if the kernel does not report them.
 pub(super) fn now() -> Option<u64> {
     let slabs = fs::read_to_string("/proc/slabinfo").ok()?;
     let sockets = fs::read_to_string("/proc/thread-self/net/sockstat").ok()?;
     Some(of(&slabs, &sockets))
 }
 
-/// Gives back what earlier runs have left. Free objects on the list of a core are counted as held, so
-/// one run would be charged for what another one needed.
+/// Releases what earlier runs have left. Free objects in a core's list count as used, so one run
+/// would be charged for what another one needed.
 pub(super) fn give_back() {
     for cache in CACHES.iter().chain([&TIME_WAIT]) {
-        // Who may not, and a kernel without it, goes without: the numbers are less exact then.
+        // Without permission, or on a kernel without this, the numbers are less exact.
         let _ = fs::write(format!("/sys/kernel/slab/{cache}/shrink"), "1");
     }
 }
@@ -56,7 +56,7 @@ fn of(slabs: &str, sockets: &str) -> u64 {
     caches + waiting + pages * PAGE
 }
 
-/// The number after this word in a line of `sockstat`.
+/// Returns the number after this word in a line of `sockstat`.
 fn field(sockets: &str, line: &str, word: &str) -> u64 {
     let found = sockets.lines().find_map(|one| one.strip_prefix(line)).unwrap_or_default();
     let mut words = found.split_whitespace();

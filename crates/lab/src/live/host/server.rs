@@ -1,4 +1,4 @@
-//! The server: the program of eyas itself, in the server's host and on a core of its own.
+//! The server: eyas itself as a separate process, in the server's host and on its own core.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -14,43 +14,44 @@ use super::used::Used;
 use crate::emulator::{Emulator, Host, stay_on};
 use crate::live::LiveError;
 
-/// A certificate of RSA with 2,048 bits and its key. The key is public, so they prove nothing to
-/// anybody; what is measured is what RSA costs.
+/// A certificate with a 2,048-bit RSA key, and the key. The key is public, so they prove nothing;
+/// what is measured is the cost of RSA.
 const CERTIFICATE: &[u8] = include_bytes!("rsa.cert.pem");
 const KEY: &[u8] = include_bytes!("rsa.key.pem");
 
-/// How a server shows who it is.
+/// How a server authenticates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::live) enum Identity {
     /// Not at all: no TLS.
     None,
-    /// By a certificate of RSA, as in 2016.
+    /// With an RSA certificate, as in 2016.
     Rsa,
-    /// By one of ECDSA, which DTLS can do with, too.
+    /// With an ECDSA certificate, which works with DTLS too.
     Ecdsa,
 }
 
-/// What is served.
+/// What to serve.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::live) struct Serve {
-    /// Where; the host is its own, so all ports are free.
+    /// The address to listen on; the server has its own host, so all ports are free.
     pub(in crate::live) listen: SocketAddr,
     pub(in crate::live) identity: Identity,
     pub(in crate::live) http3: bool,
 }
 
-/// A server that runs. Dropping it ends it; what kills the emulator's guard kills it too.
+/// A running server. Dropping it ends it; whatever kills the emulator's guard also kills the
+/// server.
 #[derive(Debug)]
 pub(super) struct Server {
     child: Child,
     receivers: Vec<Pid>,
     core: usize,
-    /// They are read through this process.
+    /// The server reads them through this process.
     _files: Vec<File>,
 }
 
 impl Server {
-    /// Starts it on this core, and waits until it listens.
+    /// Starts the server on this core, and waits until it listens.
     pub(super) fn start(
         emulator: &Emulator,
         serve: &Serve,
@@ -78,7 +79,7 @@ impl Server {
                     files.push(file);
                 }
             }
-            // It makes one on the spot.
+            // The server generates one.
             Identity::Ecdsa => {}
         }
         let mut child = spawn(&mut command, core).map_err(|cause| inside(&cause))?;
@@ -91,7 +92,7 @@ impl Server {
         Ok(Self { child, receivers, core, _files: files })
     }
 
-    /// What its host has used by now.
+    /// Returns what its host has used so far.
     pub(super) fn used(&self) -> Result<Used, LiveError> {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         pid.and_then(|pid| Used::now(pid, &self.receivers, self.core)).ok_or_else(|| {
@@ -107,20 +108,20 @@ impl Drop for Server {
     }
 }
 
-/// This program, if it is the one that can serve.
+/// Returns this program, if it can serve.
 fn program() -> Result<PathBuf, LiveError> {
     let own = std::env::current_exe().map_err(|cause| LiveError::Inside(cause.to_string()))?;
     match own.file_stem().is_some_and(|name| name == "eyas") {
         true => Ok(own),
         false => Err(LiveError::Inside(format!(
-            "the server of this experiment is the program eyas, and {} is another one: run it by \
+            "the server of this experiment is the program eyas, but this is {}: run it by \
              'eyas lab run'",
             own.display(),
         ))),
     }
 }
 
-/// A file without a name, and the path by which children of this process can read it.
+/// Creates an unnamed file, and returns the path at which children of this process can read it.
 fn in_memory(content: &[u8]) -> std::io::Result<(PathBuf, File)> {
     let mut file = File::from(memfd_create("eyas-live", MemfdFlags::CLOEXEC)?);
     file.write_all(content)?;
@@ -128,7 +129,7 @@ fn in_memory(content: &[u8]) -> std::io::Result<(PathBuf, File)> {
     Ok((PathBuf::from(format!("/proc/{}/fd/{number}", std::process::id())), file))
 }
 
-/// A child has the cores of the thread that starts it.
+/// Starts a child on a core: it inherits the cores of the thread that starts it.
 fn spawn(command: &mut Command, core: usize) -> Result<Child, String> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let starting = || {
@@ -141,9 +142,9 @@ fn spawn(command: &mut Command, core: usize) -> Result<Child, String> {
     })
 }
 
-/// It says where it listens once it does.
+/// Waits until the server reports that it is listening.
 fn until_it_listens(child: &mut Child) -> Result<(), String> {
-    let Some(stdout) = child.stdout.take() else { return Err("it is mute".to_owned()) };
+    let Some(stdout) = child.stdout.take() else { return Err("it has no output".to_owned()) };
     let said = serde_json::Deserializer::from_reader(stdout).into_iter::<Value>().next();
     if let Some(Ok(_)) = said {
         return Ok(());

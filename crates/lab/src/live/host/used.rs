@@ -1,4 +1,4 @@
-//! What the server's host has used so far, and what of it in some time.
+//! The resources that the server's host has used so far, and during an interval.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -7,10 +7,10 @@ use rustix::process::Pid;
 
 use super::kernel_memory;
 
-/// Ticks of `/proc` in a second (`USER_HZ`, which is 100 on every machine of today).
+/// Ticks of `/proc` per second (`USER_HZ`, which is 100 on all current machines).
 const TICKS: f64 = 100.0;
 
-/// What the server's host has used since it began, and what it holds.
+/// The resources that the server's host has used since its start, and those in use.
 #[derive(Clone, Debug)]
 pub(super) struct Used {
     at: Instant,
@@ -19,13 +19,13 @@ pub(super) struct Used {
     user_ticks: u64,
     kernel_ticks: u64,
     idle_ticks: u64,
-    /// Bytes.
+    /// The kernel's memory for networking, in bytes.
     pub(super) kernel_memory: Option<u64>,
-    /// Bytes of the server process in RAM.
+    /// The resident memory of the server process, in bytes.
     pub(super) resident: u64,
 }
 
-/// Shares of a core in percent, over some time.
+/// Shares of a core in percent, during an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Share {
     pub(super) user: f64,
@@ -35,7 +35,7 @@ pub(super) struct Share {
 }
 
 impl Used {
-    /// As it is now; `None` if the server has ended.
+    /// Reads the current values; `None` if the server has ended.
     pub(super) fn now(server: Pid, receivers: &[Pid], core: usize) -> Option<Self> {
         let process = threads(server)?;
         let receiving = receivers.iter().filter_map(|thread| threads(*thread)).sum();
@@ -54,12 +54,12 @@ impl Used {
         })
     }
 
-    /// What was used since then.
+    /// Returns what was used since an earlier reading.
     pub(super) fn since(&self, before: &Self) -> Share {
         let wall = self.at.duration_since(before.at).as_secs_f64();
         let percent = |seconds: f64| 100.0 * seconds / wall;
         let process = percent((self.process.saturating_sub(before.process)).as_secs_f64());
-        // The kernel knows the sum exactly, and how it splits by its ticks.
+        // The kernel knows the sum exactly, and its split only in ticks.
         let user = (self.user_ticks.saturating_sub(before.user_ticks)) as f64;
         let kernel = (self.kernel_ticks.saturating_sub(before.kernel_ticks)) as f64;
         let share = if user + kernel > 0.0 { user / (user + kernel) } else { 1.0 };
@@ -74,7 +74,7 @@ impl Used {
 }
 
 impl Share {
-    /// Of the whole host.
+    /// Returns the share of the whole host.
     pub(super) fn all(&self) -> f64 {
         self.user + self.kernel + self.receiving
     }
@@ -84,8 +84,8 @@ fn read(path: String) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
-/// The CPU time of all threads of a process, to the nanosecond. What threads that have ended used
-/// is not in it; the server keeps its own.
+/// Returns the CPU time of all threads of a process, in nanoseconds. The time of threads that have
+/// ended is not included; the server keeps its threads.
 fn threads(process: Pid) -> Option<Duration> {
     let tasks = fs::read_dir(format!("/proc/{}/task", process.as_raw_nonzero())).ok()?;
     let spent = |task: fs::DirEntry| {
@@ -95,15 +95,15 @@ fn threads(process: Pid) -> Option<Duration> {
     Some(tasks.filter_map(|task| spent(task.ok()?)).sum())
 }
 
-/// User and system time of a process (proc_pid_stat(5)), without its children.
+/// Returns the user and system time of a process (proc_pid_stat(5)), without its children.
 fn ticks(stat: &str) -> Option<(u64, u64)> {
-    // The name stands in brackets and may hold anything, brackets too.
+    // The name is in parentheses and can contain anything, including parentheses.
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_whitespace().skip(11);
     Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
 }
 
-/// Idle time of a core, waiting for a disk included (proc_stat(5)).
+/// Returns the idle time of a core, including waiting for a disk (proc_stat(5)).
 fn idle(stat: &str, core: usize) -> Option<u64> {
     let name = format!("cpu{core}");
     let line = stat.lines().find(|line| line.split_whitespace().next() == Some(&name))?;

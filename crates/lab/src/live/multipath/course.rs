@@ -1,4 +1,4 @@
-//! What sender, receiver and the run itself share.
+//! State shared by sender, receiver and the run itself.
 
 use std::fmt::Display;
 use std::process::Child;
@@ -12,15 +12,15 @@ use crate::live::trial;
 use crate::situation::live::MultipathSetup;
 
 /// How soon a run notices that it is over.
-pub(super) const LOOK: Duration = Duration::from_millis(20);
+pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What sender, receiver and the run itself share.
+/// State shared by sender, receiver and the run itself.
 #[derive(Debug)]
 pub(super) struct Course {
     started: Instant,
     meter: Mutex<Meter>,
     over: AtomicBool,
-    /// Why one of them could not go on.
+    /// Why one of them could not continue.
     failure: Mutex<Option<String>>,
 }
 
@@ -34,12 +34,12 @@ impl Course {
         }
     }
 
-    /// How long ago it began.
+    /// Returns the time since it began.
     pub(super) fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
 
-    /// So many bytes have just arrived at the receiving application.
+    /// Records that bytes have just arrived at the receiving application.
     pub(super) fn arrived(&self, bytes: usize) {
         self.meter().take(self.elapsed(), bytes);
     }
@@ -48,19 +48,19 @@ impl Course {
         self.meter.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether nothing more is wanted.
+    /// Returns whether the measurement is over.
     pub(super) fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
 
-    /// Ends once nothing more is wanted.
+    /// Waits until the measurement is over.
     pub(super) async fn until_over(&self) {
         while !self.is_over() {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(CHECK_INTERVAL).await;
         }
     }
 
-    /// One of them cannot go on. Once nothing more is wanted, nobody minds.
+    /// Records that one of them cannot continue. Ignored once the measurement is over.
     pub(super) fn fail(&self, who: &str, cause: &dyn Display) {
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.is_over() {
@@ -73,7 +73,7 @@ impl Course {
     }
 }
 
-/// Runs this on a runtime of the calling thread until it ends or nothing more is wanted.
+/// Runs this on a runtime of the calling thread until it ends or the measurement is over.
 pub(super) fn work<E: Display>(
     course: &Course,
     who: &str,
@@ -94,7 +94,7 @@ pub(super) fn work<E: Display>(
     }
 }
 
-/// Sender and receiver at work; both end when it is dropped.
+/// A running sender and receiver; both end when this is dropped.
 pub(super) struct Pair {
     pub(super) course: Arc<Course>,
     pub(super) threads: Vec<JoinHandle<()>>,
@@ -104,7 +104,7 @@ pub(super) struct Pair {
 impl Drop for Pair {
     fn drop(&mut self) {
         self.course.over.store(true, Ordering::Relaxed);
-        // The programs first, for threads read what they say until they end.
+        // The programs first, because threads read their output until they end.
         self.programs.clear();
         for thread in self.threads.drain(..) {
             let _ = thread.join();
@@ -112,7 +112,7 @@ impl Drop for Pair {
     }
 }
 
-/// A program on one of the hosts; killed when it is dropped.
+/// A program on one of the hosts; killed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Program(pub(super) Child);
 

@@ -1,4 +1,4 @@
-//! Two hosts and the paths of a setup between them.
+//! Two hosts and the paths of a set-up between them.
 
 use std::net::IpAddr;
 use std::thread::JoinHandle;
@@ -8,7 +8,7 @@ use crate::live::LiveError;
 use crate::simulation::bottleneck;
 use crate::situation::live::MultipathSetup;
 
-/// Two hosts and the paths between them; gone when it is dropped.
+/// Two hosts and the paths between them, removed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Lines {
     emulator: Emulator,
@@ -17,7 +17,7 @@ pub(super) struct Lines {
     comes: Option<String>,
 }
 
-/// What went over one path towards the receiver.
+/// The packets that crossed one path towards the receiver.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Passed {
     pub(super) bytes: u64,
@@ -43,18 +43,18 @@ impl Lines {
         Ok(lines)
     }
 
-    /// The names of the paths, in the order of their numbers.
+    /// Returns the names of the paths, in the order of their numbers.
     pub(super) fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// A host's addresses on the paths that are there from the start.
+    /// Returns a host's addresses on the paths that exist from the start.
     pub(super) fn addresses_of(&self, host: Host) -> Vec<IpAddr> {
         let there = self.names.iter().filter(|name| self.comes.as_ref() != Some(name));
         there.filter_map(|name| self.emulator.address(name, host)).collect()
     }
 
-    /// The server's address that a client connects to.
+    /// Returns the server address that a client connects to.
     pub(super) fn server(&self) -> Result<IpAddr, LiveError> {
         let first = self.addresses_of(Host::Server).first().copied();
         first.ok_or_else(|| LiveError::Testbed("there is no path".to_owned()))
@@ -81,7 +81,7 @@ impl Lines {
             .map_err(|cause| LiveError::Testbed(cause.to_string()))
     }
 
-    /// From now on nothing passes this path.
+    /// Stops all packets on this path from now on.
     pub(super) fn cut(&self, name: &str) -> Result<(), LiveError> {
         for direction in [Direction::Forward, Direction::Backward] {
             self.emulator.change_link(name, direction, LinkChange::Down)?;
@@ -89,7 +89,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Both hosts get their addresses on the path that had none.
+    /// Gives both hosts their addresses on the path that had none.
     pub(super) fn come(&self) -> Result<(), LiveError> {
         self.comes.as_ref().map_or(Ok(()), |name| self.addresses(name, "add"))
     }
@@ -104,7 +104,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Runs a program on a host, to its end.
+    /// Runs a program on a host until it ends.
     pub(super) fn program(
         &self,
         host: Host,
@@ -123,7 +123,7 @@ impl Lines {
         }
     }
 
-    /// What went over each path towards the receiver so far.
+    /// Returns what has crossed each path towards the receiver so far.
     pub(super) fn passed(&self) -> Result<Vec<Passed>, LiveError> {
         let counters = self.emulator.counters()?;
         let passed = |name: &String| {

@@ -1,16 +1,16 @@
-//! What arrived, and when.
+//! Records what arrived, and when.
 
 use std::time::Duration;
 
-/// Equal parts of the time that is measured; each is a trial.
+/// The number of equal parts of the measured time, each of which is a trial.
 pub(super) const PARTS: usize = 12;
 
-/// Notes what arrives at the receiving application. Times count from any one moment.
+/// Records what arrives at the receiving application. Times are relative to an arbitrary origin.
 #[derive(Clone, Debug)]
 pub(super) struct Meter {
     warm_up: Duration,
     duration: Duration,
-    /// When the first bytes came.
+    /// When the first bytes arrived.
     first: Option<Duration>,
     parts: [u64; PARTS],
     last: Duration,
@@ -29,17 +29,17 @@ impl Meter {
         }
     }
 
-    /// When measuring begins; not before anything came.
+    /// Returns when the measurement begins: not before anything has arrived.
     pub(super) fn begins(&self) -> Option<Duration> {
         Some(self.first? + self.warm_up)
     }
 
-    /// Something arrived.
+    /// Records an arrival.
     pub(super) fn take(&mut self, now: Duration, bytes: usize) {
         let begins = *self.first.get_or_insert(now) + self.warm_up;
         let ends = begins + self.duration;
         if now < begins || now >= ends {
-            // What is late ends a gap that began in time.
+            // A late arrival ends a gap that began in time.
             self.note_gap(begins, now.min(ends));
             self.last = now;
             return;
@@ -54,20 +54,20 @@ impl Meter {
         self.longest_gap = self.longest_gap.max(until.saturating_sub(self.last.max(begins)));
     }
 
-    /// Nothing more arrives.
+    /// Records that nothing more arrives.
     pub(super) fn end(&mut self) {
         if let Some(begins) = self.begins() {
             self.note_gap(begins, begins + self.duration);
         }
     }
 
-    /// Mbit/s in each part.
+    /// Returns the rate of each part in Mbit/s.
     pub(super) fn rates(&self) -> [f64; PARTS] {
         let seconds = self.duration.as_secs_f64() / PARTS as f64;
         self.parts.map(|bytes| bytes as f64 * 8.0 / 1e6 / seconds)
     }
 
-    /// The longest time without anything new while it was measured.
+    /// Returns the longest time without new data during the measurement.
     pub(super) const fn longest_gap(&self) -> Duration {
         self.longest_gap
     }

@@ -15,12 +15,12 @@ use crate::live::LiveError;
 use crate::situation::live::{MultipathSetup, Stack};
 
 const PORT: u16 = 5001;
-/// Bytes that are handed over at a time.
+/// The size of a write, in bytes.
 const BLOCK: usize = 64 * 1024;
-/// Connections that a peer may wait with; there is one.
+/// The backlog of the listener; there is only one connection.
 const BACKLOG: u32 = 8;
 
-/// A receiver on the server's host and a sender on the client's.
+/// Starts a receiver on the server's host and a sender on the client's host.
 pub(super) fn start(
     lines: &Lines,
     setup: &MultipathSetup,
@@ -30,7 +30,7 @@ pub(super) fn start(
         prepare(lines, host, setup)?;
     }
     let to = SocketAddr::new(lines.server()?, PORT);
-    // Subflows come to the other addresses.
+    // Subflows connect to the other addresses.
     let any = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), PORT);
     let multipath = setup.stack == Stack::Mptcp;
     let (told, listening) = sync_channel(1);
@@ -50,7 +50,7 @@ pub(super) fn start(
     Ok(())
 }
 
-/// Sets what the kernel of a host is to do.
+/// Configures the kernel of a host.
 fn prepare(lines: &Lines, host: Host, setup: &MultipathSetup) -> Result<(), LiveError> {
     let congestion = setup.tcp.clone();
     let set = move || -> io::Result<()> {
@@ -68,8 +68,8 @@ fn prepare(lines: &Lines, host: Host, setup: &MultipathSetup) -> Result<(), Live
     let limits = ["mptcp", "limits", "set", "subflows", "8", "add_addr_accepted", "8"];
     lines.program(host, "ip", &limits).map_err(missing)?;
     if host == Host::Server {
-        // The client opens a subflow to each address that it is told of; the routing puts it on
-        // that path.
+        // The client opens a subflow to each address announced to it; routing sends it over the
+        // right path.
         for address in lines.addresses_of(host).iter().skip(1) {
             signal(lines, *address).map_err(missing)?;
         }

@@ -1,11 +1,11 @@
-//! A run: hosts and paths, a sender and a receiver, and what comes in the middle.
+//! A run: hosts and paths, a sender and a receiver, and the change halfway through.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use super::course::{Course, LOOK, Pair};
+use super::course::{CHECK_INTERVAL, Course, Pair};
 use super::lines::{Lines, Passed};
 use super::meter::Meter;
 use super::{mptcp, sctp, simulated, usrsctp};
@@ -13,7 +13,7 @@ use crate::live::{LiveError, Run};
 use crate::run::RunResult;
 use crate::situation::live::{MultipathSetup, Stack};
 
-/// How long the first message may take: far longer than any handshake here.
+/// The time limit of the first message: far longer than any handshake here.
 const PATIENCE: Duration = Duration::from_secs(60);
 impl Run for MultipathSetup {
     fn run(&self, seed: u64, stop: &AtomicBool) -> Result<RunResult, LiveError> {
@@ -46,7 +46,7 @@ impl Run for MultipathSetup {
     }
 }
 
-/// Waits until it is over; what went over the paths before and after what was measured.
+/// Waits until the measurement is over, and returns what had crossed the paths before and after it.
 fn watch(
     setup: &MultipathSetup,
     lines: &Lines,
@@ -62,7 +62,7 @@ fn watch(
                 return Err(LiveError::Inside(cause));
             }
             match moment.checked_sub(course.elapsed()) {
-                Some(left) if !left.is_zero() => thread::sleep(left.min(LOOK)),
+                Some(left) if !left.is_zero() => thread::sleep(left.min(CHECK_INTERVAL)),
                 _ => return Ok(()),
             }
         }
@@ -76,7 +76,7 @@ fn watch(
             let cause = format!("nothing arrived within {} s", PATIENCE.as_secs());
             return Err(LiveError::Inside(cause));
         }
-        until(now + LOOK)?;
+        until(now + CHECK_INTERVAL)?;
     };
     until(begins)?;
     let before = lines.passed()?;

@@ -1,4 +1,4 @@
-//! Our SCTP, as programs use it: `eyas` on both sides, or against another one's.
+//! eyas's SCTP as programs use it: on both sides, or with another implementation as the peer.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -25,8 +25,8 @@ use crate::situation::live::{MultipathSetup, Stack};
 
 /// The SCTP port.
 pub(super) const PORT: u16 = 5000;
-/// After so long a sender whose streams all have enough asks again: less than a packet takes at
-/// 10 Mbit/s, of which some wait in each stream.
+/// How long a sender whose streams all have enough waits before it checks again: less than the
+/// transmission time of a packet at 10 Mbit/s, and some packets wait in each stream.
 const ASK_AGAIN: Duration = Duration::from_millis(1);
 /// The UDP port of SCTP inside UDP (RFC 6951 §4.1).
 const ENCAPSULATION: u16 = 9899;
@@ -42,7 +42,7 @@ fn config(setup: &MultipathSetup) -> AssociationConfig {
     config
 }
 
-/// A receiver on the server's host; it listens when this returns.
+/// Starts a receiver on the server's host, which listens when this returns.
 pub(super) fn receive(
     lines: &Lines,
     setup: &MultipathSetup,
@@ -64,7 +64,7 @@ pub(super) fn receive(
             take(&course, &association).await
         });
     })?);
-    // If it ends without a word, its failure says why.
+    // If it ends early, its failure says why.
     let _ = listening.recv();
     Ok(())
 }
@@ -79,7 +79,7 @@ async fn take(course: &Course, association: &SctpAssociation) -> Result<(), Stri
     }
 }
 
-/// A sender on the client's host.
+/// Starts a sender on the client's host.
 pub(super) fn send(
     lines: &Lines,
     setup: &MultipathSetup,
@@ -93,7 +93,7 @@ pub(super) fn send(
     Ok(())
 }
 
-/// Connects and sends for good.
+/// Connects, and sends until the end.
 async fn pour(course: Arc<Course>, setup: MultipathSetup, to: IpAddr) -> Result<(), String> {
     let transport = match setup.stack {
         Stack::EyasUdp => Transport::SctpUdp,
@@ -112,7 +112,9 @@ async fn pour(course: Arc<Course>, setup: MultipathSetup, to: IpAddr) -> Result<
     let connection = connection.map_err(|cause| cause.to_string())?;
     let association = connection.into_sctp().map_err(|_| "the connection is not SCTP")?;
     if association.queue(StreamId(0)).is_none() {
-        return Err("the kernel speaks SCTP here, so ours cannot be measured over IP".to_owned());
+        return Err(
+            "the kernel supports SCTP here, so eyas's SCTP cannot be measured over IP".to_owned()
+        );
     }
     let message = Bytes::from(vec![0x5a; setup.message()]);
     let streams = setup.application.streams;
@@ -137,7 +139,7 @@ async fn pour(course: Arc<Course>, setup: MultipathSetup, to: IpAddr) -> Result<
     Ok(())
 }
 
-/// Whether a stream has enough, by what the association says of its queue.
+/// Returns whether a stream has enough, according to the association's queue information.
 fn leaves_out(setup: &MultipathSetup, association: &SctpAssociation, stream: StreamId) -> bool {
     let queue = || association.queue(stream).unwrap_or_default();
     let streams = usize::from(setup.application.streams.max(1));

@@ -1,10 +1,10 @@
-//! The same in virtual time.
+//! The same experiment in virtual time.
 
 use crate::run::RunResult;
 use crate::simulation;
 use crate::situation::live::{MultipathSetup, Stack};
 
-/// One run, in columns like those of a live one.
+/// Executes one run, with columns like those of a live one.
 pub(super) fn run(setup: &MultipathSetup, seed: u64) -> RunResult {
     let result = simulation::run(&setup.simulation(), seed);
     let seconds = setup.duration.0.as_secs_f64();

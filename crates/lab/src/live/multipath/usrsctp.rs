@@ -1,4 +1,4 @@
-//! usrsctp, in a program of its own: `interop/peers/rfc6458/peer.c`.
+//! usrsctp, in a separate program: `interop/peers/rfc6458/peer.c`.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::IpAddr;
@@ -14,12 +14,12 @@ use crate::emulator::Host;
 use crate::live::LiveError;
 use crate::situation::live::MultipathSetup;
 
-/// Names the program.
+/// The environment variable that names the program.
 pub(super) const VARIABLE: &str = "EYAS_USRSCTP_PEER";
-/// The buffers where the plan says nothing of an association's, in bytes.
+/// The buffer size in bytes if the plan does not specify one for the association.
 const BUFFER: usize = 4 << 20;
 
-/// A receiver on the server's host; it listens when this returns.
+/// Starts a receiver on the server's host, which listens when this returns.
 pub(super) fn receive(
     lines: &Lines,
     setup: &MultipathSetup,
@@ -42,7 +42,7 @@ pub(super) fn receive(
     Ok(())
 }
 
-/// Reads what the receiver says: that it is ready, and then how many bytes have come.
+/// Parses the output of the receiver: first that it is ready, then how many bytes have arrived.
 fn follow(course: &Arc<Course>, said: impl std::io::BufRead, ready: impl Fn(())) {
     let mut total = 0;
     for line in said.lines() {
@@ -59,7 +59,7 @@ fn follow(course: &Arc<Course>, said: impl std::io::BufRead, ready: impl Fn(()))
     course.fail("the receiver", &"it has ended");
 }
 
-/// A sender on the client's host.
+/// Starts a sender on the client's host.
 pub(super) fn send(
     lines: &Lines,
     setup: &MultipathSetup,
@@ -74,7 +74,7 @@ pub(super) fn send(
     pair.programs.push(Program(child));
     let course = pair.course.clone();
     pair.threads.push(lines.thread(Host::Client, move || {
-        // It says something only when it cannot go on.
+        // It writes something only if it cannot continue.
         let line = said.and_then(|said| BufReader::new(said).lines().next());
         match line {
             Some(Ok(line)) => course.fail("the sender", &line),
@@ -112,7 +112,7 @@ fn begin(
         .map_err(|cause| LiveError::Testbed(format!("usrsctp's peer: {cause}")))
 }
 
-/// Addresses with commas between.
+/// Returns the addresses separated by commas.
 fn list(addresses: &[IpAddr]) -> String {
     addresses.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(",")
 }

@@ -1,4 +1,4 @@
-//! The headers of pages, and the footer: `parquet.thrift` of the format, of which the numbers here are.
+//! The headers of pages, and the footer; the numbers are those of `parquet.thrift` of the format.
 
 use super::super::Table;
 use super::thrift::Struct;
@@ -7,10 +7,10 @@ use super::thrift::Struct;
 const INT64: usize = 2;
 const DOUBLE: usize = 5;
 const BYTE_ARRAY: usize = 6;
-/// Whether values may be lacking.
+/// Whether values can be missing.
 const REQUIRED: usize = 0;
 const OPTIONAL: usize = 1;
-/// What physical types mean, in the old notation and in the new one.
+/// The interpretation of physical types, in the old and the new notation.
 const UTF8: usize = 0;
 const UINT_64: usize = 14;
 const STRING: u8 = 1;
@@ -19,12 +19,12 @@ const INTEGER: u8 = 10;
 const PLAIN: usize = 0;
 const RLE: usize = 3;
 const RLE_DICTIONARY: usize = 8;
-/// Kinds of pages.
+/// Page types.
 const DATA_PAGE: usize = 0;
 const DICTIONARY_PAGE: usize = 2;
 const UNCOMPRESSED: usize = 0;
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
     Text,
@@ -33,7 +33,7 @@ pub(super) enum Kind {
     MaybeDouble,
 }
 
-/// The columns of the table, as [`Table::COLUMNS`] names them.
+/// The types of the columns, in the order of [`Table::COLUMNS`].
 const KINDS: [Kind; Table::COLUMNS.len()] = [
     Kind::Text,
     Kind::Text,
@@ -76,13 +76,13 @@ impl Kind {
     }
 }
 
-/// Rows that stand together.
+/// A row group.
 pub(super) struct Group {
     pub(super) rows: usize,
     pub(super) columns: Vec<Chunk>,
 }
 
-/// Where a column of a group is in the file.
+/// The position of a group's column in the file.
 pub(super) struct Chunk {
     pub(super) rows: usize,
     pub(super) dictionary: Option<usize>,
@@ -121,14 +121,14 @@ impl Chunk {
     }
 }
 
-/// The header of a page of values.
+/// Writes the header of a page of values.
 pub(super) fn page_header(bytes: usize, rows: usize, kind: Kind, file: &mut Vec<u8>) {
     let data = Struct::default().int(1, rows).int(2, kind.encoding()).int(3, RLE).int(4, RLE);
     let header = Struct::default().int(1, DATA_PAGE).int(2, bytes).int(3, bytes).inner(5, data);
     file.extend(header.end());
 }
 
-/// The header of a page with the texts of a column.
+/// Writes the header of a page with the strings of a column.
 pub(super) fn dictionary_header(bytes: usize, texts: usize, file: &mut Vec<u8>) {
     let dictionary = Struct::default().int(1, texts).int(2, PLAIN);
     let header =
@@ -136,7 +136,7 @@ pub(super) fn dictionary_header(bytes: usize, texts: usize, file: &mut Vec<u8>) 
     file.extend(header.end());
 }
 
-/// What stands at the end of the file.
+/// Returns the footer of the file.
 pub(super) fn footer(rows: usize, groups: &[Group]) -> Vec<u8> {
     let root = Struct::default().text(4, "runs").int(5, KINDS.len());
     let columns = KINDS.iter().zip(Table::COLUMNS).map(|(kind, name)| kind.schema(name));

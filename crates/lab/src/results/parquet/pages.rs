@@ -1,14 +1,13 @@
-//! Values as pages hold them
-//! (<https://parquet.apache.org/docs/file-format/data-pages/encodings/>).
+//! Encodes values for pages (<https://parquet.apache.org/docs/file-format/data-pages/encodings/>).
 
 use std::collections::HashMap;
 
 use super::thrift::varint;
 
-/// Each text of a column once.
+/// The distinct strings of a column.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Dictionary {
-    /// How many there are.
+    /// Their number.
     pub(super) texts: usize,
     pub(super) bytes: Vec<u8>,
 }
@@ -19,7 +18,7 @@ impl Dictionary {
     }
 }
 
-/// The dictionary of some texts, and which of it each of them is.
+/// Returns the dictionary of some strings, and the encoded index of each of them.
 pub(super) fn dictionary(texts: &[String]) -> (Dictionary, Vec<u8>) {
     let mut dictionary = Dictionary::default();
     let mut known: HashMap<&str, usize> = HashMap::new();
@@ -33,7 +32,7 @@ pub(super) fn dictionary(texts: &[String]) -> (Dictionary, Vec<u8>) {
         });
         places.push(place);
     }
-    // One bit at least: not every reader knows numbers of none.
+    // At least one bit, because not every reader supports a width of zero.
     let width = (usize::BITS - dictionary.texts.saturating_sub(1).leading_zeros()).max(1);
     let mut bytes = vec![width as u8];
     packed(&places, width, &mut bytes);
@@ -44,7 +43,7 @@ pub(super) fn doubles(values: &[f64]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
-/// Which of them are there, then those that are.
+/// Encodes which values are present, and then those values.
 pub(super) fn maybe_doubles(values: &[Option<f64>]) -> Vec<u8> {
     let levels: Vec<usize> = values.iter().map(|value| usize::from(value.is_some())).collect();
     let mut is_there = Vec::new();
@@ -55,8 +54,8 @@ pub(super) fn maybe_doubles(values: &[Option<f64>]) -> Vec<u8> {
     bytes
 }
 
-/// Numbers of so many bits each, the lowest bit first: one bit-packed run of the hybrid encoding, which
-/// has whole groups of eight.
+/// Encodes numbers with this many bits each, least significant bit first: one bit-packed run of the
+/// hybrid encoding, which consists of whole groups of eight.
 fn packed(numbers: &[usize], width: u32, bytes: &mut Vec<u8>) {
     varint(numbers.len().div_ceil(8) << 1 | 1, bytes);
     let (mut kept, mut bits) = (0_u64, 0);

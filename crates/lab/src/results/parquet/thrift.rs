@@ -11,7 +11,7 @@ const BINARY: u8 = 8;
 const LIST: u8 = 9;
 const STRUCT: u8 = 12;
 
-/// A struct that is being written. Fields are given in rising order of their numbers.
+/// A struct under construction. Fields must be added in ascending order of their numbers.
 #[derive(Default)]
 pub(super) struct Struct {
     bytes: Vec<u8>,
@@ -28,28 +28,28 @@ impl Struct {
         self.last = number;
     }
 
-    /// A whole number of 32 bits, or a word of an enumeration.
+    /// A 32-bit integer, or an enumeration value.
     pub(super) fn int(mut self, number: u8, value: usize) -> Self {
         self.field(number, I32);
         zigzag(value, &mut self.bytes);
         self
     }
 
-    /// A whole number of 64 bits.
+    /// A 64-bit integer.
     pub(super) fn long(mut self, number: u8, value: usize) -> Self {
         self.field(number, I64);
         zigzag(value, &mut self.bytes);
         self
     }
 
-    /// A number of 8 bits.
+    /// An 8-bit integer.
     pub(super) fn byte(mut self, number: u8, value: u8) -> Self {
         self.field(number, BYTE);
         self.bytes.push(value);
         self
     }
 
-    /// The truth value `false`.
+    /// The boolean `false`.
     pub(super) fn no(mut self, number: u8) -> Self {
         self.field(number, FALSE);
         self
@@ -74,7 +74,7 @@ impl Struct {
         self
     }
 
-    /// A list of words of an enumeration.
+    /// A list of enumeration values.
     pub(super) fn ints(mut self, number: u8, list: &[usize]) -> Self {
         self.list(number, I32, list.len());
         for value in list {
@@ -102,14 +102,14 @@ impl Struct {
         }
     }
 
-    /// Its bytes.
+    /// Returns the encoded struct.
     pub(super) fn end(mut self) -> Vec<u8> {
         self.bytes.push(0);
         self.bytes
     }
 }
 
-/// Seven bits a byte, the lowest first.
+/// Encodes seven bits per byte, least significant first.
 pub(super) fn varint(mut value: usize, bytes: &mut Vec<u8>) {
     while value >= 0x80 {
         bytes.push((value & 0x7F) as u8 | 0x80);
@@ -118,7 +118,7 @@ pub(super) fn varint(mut value: usize, bytes: &mut Vec<u8>) {
     bytes.push(value as u8);
 }
 
-/// Numbers with a sign take turns: 0, -1, 1, -2. None of ours is negative.
+/// Signed numbers alternate: 0, -1, 1, -2. None of ours is negative.
 fn zigzag(value: usize, bytes: &mut Vec<u8>) {
     varint(value << 1, bytes);
 }

@@ -1,7 +1,8 @@
-//! A race of all there is: what each candidate more costs, and what gets through a middlebox.
+//! A race of all transports: the cost of each additional candidate, and what gets through a
+//! middlebox.
 //!
-//! The future work of Papastergiou et al. (2016): IPv4 and IPv6, TCP, SCTP, SCTP inside UDP, secured
-//! by TLS or DTLS, through middleboxes; and QUIC and MPTCP beside them.
+//! The future work of Papastergiou et al. (2016): IPv4 and IPv6, TCP, SCTP, SCTP inside UDP,
+//! protected by TLS or DTLS, through middleboxes; and in addition QUIC and MPTCP.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,30 +10,30 @@ use super::times::Times;
 use super::{Column, Experiment, LinkSetup, link, load_columns};
 use crate::units::Time;
 
-/// One situation: candidates, a race of them, and what stands between.
+/// One situation: candidates, a race of them, and the middlebox.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AllTransportsSetup {
     /// The link.
     #[serde(default)]
     pub link: LinkSetup,
-    /// How many candidates there are: 1, or two for each of up to five transports.
+    /// The number of candidates: 1, or two for each of up to five transports.
     pub candidates: usize,
     /// How they are tried.
     pub race: RaceOf,
-    /// What protects SCTP inside UDP.
+    /// The security protocol of SCTP inside UDP.
     #[serde(default)]
     pub sctp_security: Secured,
-    /// What stands between client and server.
+    /// The middlebox between client and server.
     #[serde(default)]
     pub middlebox: Between,
-    /// Connection requests a second.
+    /// Connection requests per second.
     pub rate: f64,
-    /// Before it counts.
+    /// The duration of the warm-up.
     pub warm_up: Time,
-    /// For how long it counts.
+    /// The duration of the measurement.
     pub duration: Time,
-    /// From one look at the server to the next.
+    /// The time between two samples of the server.
     pub sample: Time,
 }
 
@@ -40,15 +41,15 @@ pub struct AllTransportsSetup {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RaceOf {
-    /// All at once, each to its end; then the losers close.
+    /// All at once, each to completion; then the losers are closed.
     Naive,
-    /// As eyas does by default, with nothing remembered.
+    /// The default race of eyas, with nothing remembered.
     Eyas,
-    /// The same with a memory that all connections share.
+    /// The same with a memory shared by all connections.
     EyasRemembers,
 }
 
-/// What protects SCTP inside UDP.
+/// The security protocol of SCTP inside UDP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Secured {
@@ -59,11 +60,11 @@ pub enum Secured {
     Dtls,
 }
 
-/// What stands between client and server.
+/// The middlebox between client and server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Between {
-    /// Nothing.
+    /// None.
     #[default]
     Nothing,
     /// A NAT for IPv4.
@@ -72,11 +73,11 @@ pub enum Between {
     NoSctp,
     /// A firewall that drops UDP.
     NoUdp,
-    /// A firewall that passes TCP at port 443 and nothing else.
+    /// A firewall that passes only TCP port 443.
     OnlyWeb,
 }
 
-/// Transports with both families.
+/// Five transports over two address families.
 const MOST_CANDIDATES: usize = 10;
 
 impl AllTransportsSetup {
@@ -98,24 +99,24 @@ impl Experiment for AllTransportsSetup {
 
     fn emulated(&self) -> Vec<String> {
         let own = [
-            "One candidate is TCP over IPv4. Then come, each over IPv6 and IPv4 and wanted more \
-             than those before it: TCP, SCTP inside UDP, SCTP directly over IP, QUIC; and MPTCP, \
-             which is wanted more than TCP alone. All \
-             are secured: TLS 1.3, QUIC's own, and for SCTP inside UDP TLS or DTLS 1.2. Directly \
-             over IP SCTP has TLS in either case."
+            "A single candidate is TCP over IPv4. The following are added, each over IPv6 and IPv4 \
+             and preferred to those before it: TCP, SCTP inside UDP, SCTP directly over IP, QUIC; \
+             and MPTCP, which is preferred only to TCP. All are encrypted: with TLS 1.3, QUIC's own \
+             protection, and TLS or DTLS 1.2 for SCTP inside UDP. SCTP directly over IP uses TLS in \
+             either case."
                 .to_owned(),
-            "The server is eyas-http, a process of its own on core 1, with a certificate of ECDSA \
-             P-256; client and emulator are on core 0. A request is one connection and 100 bytes by \
-             HTTP/1.1 to 3, whatever the transport carries; sessions are not resumed. The name is \
-             not looked up: both addresses are known."
+            "The server is eyas-http in a separate process on core 1, with an ECDSA P-256 \
+             certificate; client and emulator run on core 0. A request is one connection and 100 \
+             bytes over HTTP/1.1 to HTTP/3, depending on the transport; sessions are not resumed. \
+             The name is not looked up: both addresses are known."
                 .to_owned(),
             "The middleboxes are those of eyas-netem, between the client and the link. They drop \
-             silently, as most do. The NAT is one of IPv4 and lets IPv6 pass; protocol 132 goes \
-             through it with its address translated and its ports as they are."
+             packets silently, as most do. The NAT translates IPv4 and passes IPv6; for protocol 132 \
+             it translates the address and leaves the ports unchanged."
                 .to_owned(),
-            "CPU is that of the server process and of the kernel's receiving thread, as in he-cost. \
-             Packets and bytes are those that the client's host and the server's sent, IP headers \
-             included, also those that a middlebox dropped."
+            "CPU time is that of the server process and of the kernel's receiving thread, as in \
+             he-cost. Packets and bytes are those sent by the hosts of client and server, including \
+             IP headers, and including packets that a middlebox dropped."
                 .to_owned(),
         ];
         link::emulated().into_iter().chain(own).collect()

@@ -1,10 +1,10 @@
-//! `he-clients`: how any client comes to its connection when names and networks fail.
+//! `he-clients`: how any client connects when names and networks fail.
 //!
-//! | file | job |
+//! | file | purpose |
 //! | --- | --- |
-//! | `clients` | one situation, and what is measured of it |
-//! | `program` | the client: a command and what it needs |
-//! | `zone` | what the name server answers |
+//! | `clients` | one situation and its measurements |
+//! | `program` | the client: a command and its requirements |
+//! | `zone` | the answers of the name server |
 
 mod program;
 mod zone;
@@ -21,12 +21,12 @@ use crate::units::Time;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClientsSetup {
-    /// Who is tried.
+    /// The client under test.
     pub client: ClientProgram,
     /// What it fetches.
     #[serde(default)]
     pub scheme: Scheme,
-    /// What the name server says.
+    /// The answers of the name server.
     #[serde(default)]
     pub dns: ZoneSetup,
     /// What is behind each IPv6 address of the name.
@@ -35,22 +35,22 @@ pub struct ClientsSetup {
     /// What is behind each IPv4 address of the name.
     #[serde(default = "one_that_serves")]
     pub ipv4: Vec<Behind>,
-    /// What is behind UDP port 443 of addresses that serve.
+    /// What is behind UDP port 443 of the addresses that serve.
     #[serde(default)]
     pub udp: Udp,
-    /// What comes late.
+    /// What is delayed.
     #[serde(default)]
     pub late: LateSetup,
-    /// Trials of a run, each with a name and a home directory of its own.
+    /// The number of trials per run, each with its own name and home directory.
     pub trials: u32,
-    /// Fetches of a trial, one after another, with the same name and the same home directory.
+    /// The number of consecutive fetches per trial, with the same name and home directory.
     #[serde(default = "one")]
     pub fetches: u32,
-    /// When a fetch is given up, counted from when the client should have started.
+    /// The time limit of a fetch, from when the client should have started.
     pub give_up: Time,
 }
 
-/// What is fetched.
+/// The scheme of the URL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scheme {
@@ -67,14 +67,14 @@ pub enum Scheme {
 pub enum Behind {
     /// A web server.
     Serves,
-    /// Nothing: packets vanish.
+    /// Nothing: packets are dropped.
     Swallows,
     /// A host without a web server: RST.
     Refuses,
     /// A router that answers "administratively prohibited" by ICMP (RFC 4443 §3.1, RFC 1812
     /// §5.2.7.1).
     Prohibits,
-    /// Something that accepts connections and never says anything.
+    /// Something that accepts connections and never sends anything.
     Silent,
 }
 
@@ -82,28 +82,28 @@ pub enum Behind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Udp {
-    /// Nobody: ICMP says so.
+    /// Nothing: ICMP reports it.
     #[default]
     Refuses,
     /// HTTP/3.
     Serves,
-    /// Nothing: packets vanish.
+    /// Nothing: packets are dropped.
     Swallows,
 }
 
-/// What comes late, and by how much.
+/// What is delayed, and by how much.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LateSetup {
-    /// What it is.
+    /// What is delayed.
     #[serde(default)]
     pub what: Late,
-    /// By how much.
+    /// The delay.
     #[serde(default)]
     pub by: Time,
 }
 
-/// What can come late.
+/// What can be delayed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Late {
@@ -120,9 +120,10 @@ pub enum Late {
     Ipv6,
 }
 
-/// The most trials or fetches of one run.
+/// The maximum number of trials or fetches of one run.
 const MOST: u32 = 100;
-/// The most addresses of a family: what an answer of 512 bytes has room for (RFC 1035 §4.2.1).
+/// The maximum number of addresses of a family: what fits in an answer of 512 bytes (RFC 1035
+/// §4.2.1).
 const MOST_ADDRESSES: usize = 12;
 
 fn one_that_serves() -> Vec<Behind> {
@@ -134,7 +135,7 @@ const fn one() -> u32 {
 }
 
 impl Experiment for ClientsSetup {
-    // `failed`, `wasted`, `packets` and `bytes` are those of the other experiments.
+    // `failed`, `wasted`, `packets` and `bytes` are shared with the other experiments.
     const COLUMNS: &'static [Column] = &[
         ("first", "time from the first query to the first attempt [ms]"),
         ("first-6", "first attempt over IPv6 [%]"),
@@ -182,20 +183,20 @@ impl Experiment for ClientsSetup {
 
     fn emulated(&self) -> Vec<String> {
         [
-            "The client is a process in a network namespace of its own, begun anew for each fetch, with an \
-             environment and a home directory of its own. It finds its name server by a resolv.conf that is \
-             mounted in place of the machine's; the name server speaks UDP and answers each query on its own, so \
-             that a late answer delays no other.",
-            "IPv4 and the name server are on one emulated link, IPv6 is on another; neither has a delay or a \
-             rate if nothing is said. Both families have a default route. The addresses of servers differ from \
-             the client's in the same bit, so that none comes first for its prefix alone (RFC 6724 §5, rule 9).",
-            "All is told from the packets at the client's end of the links, the same way for every client. Time \
-             begins with the first query for the trial's name. An attempt is the first SYN or QUIC Initial to an \
-             address and port. The first byte is that of the response over port 80; over TLS it is the server's \
-             first packet after the second flight of the client, over QUIC its first packet with a short header \
-             after the client's first of that kind.",
-            "Web servers are eyas-http; what refuses, is silent or prohibits is the kernel's TCP, a socket that is \
-             accepted and never read, and a route that answers by ICMP.",
+            "The client is a process in its own network namespace, started anew for each fetch, with its own \
+             environment and home directory. It finds its name server through a resolv.conf that is mounted in \
+             place of the machine's; the name server uses UDP and answers each query independently, so that a \
+             late answer does not delay others.",
+            "IPv4 and the name server are on one emulated link, IPv6 is on another; neither has a delay or a rate \
+             limit unless stated. Both families have a default route. The addresses of servers differ from the \
+             client's in the same bit, so that none is preferred for its prefix (RFC 6724 §5, rule 9).",
+            "Everything is derived from the packets at the client's end of the links, in the same way for every \
+             client. Time starts with the first query for the trial's name. An attempt is the first SYN or QUIC \
+             Initial to an address and port. The first byte is that of the response over port 80; over TLS it is \
+             the server's first packet after the client's second flight, and over QUIC the server's first packet \
+             with a short header after the client's first one.",
+            "Web servers are eyas-http. An address that refuses is the kernel's TCP, one that stays silent is a \
+             socket that accepts and is never read, and one that prohibits is a route that answers with ICMP.",
         ]
         .map(str::to_owned)
         .into()

@@ -1,12 +1,13 @@
-//! How long until a connection can carry a request, and over what (Matsuzawa and Ichikawa 2022).
+//! The time until a connection can carry a request, and over which transport (Matsuzawa and
+//! Ichikawa 2022).
 //!
-//! A trial starts with no connection; its clock stops when the connection can carry a request: the
-//! QUIC handshake done, or those of TCP and TLS. Then the request goes out, and some time after its
-//! response a second one, to see whether that goes over HTTP/3.
+//! A trial starts without a connection; its clock stops when the connection can carry a request:
+//! when the QUIC handshake is complete, or those of TCP and TLS. Then the request is sent, and some
+//! time after its response a second one, to find out whether that uses HTTP/3.
 //!
-//! Trials start one after another at a steady pace and go on side by side: where there is no queue
-//! each packet is delayed and lost on its own, so they do not notice each other. Nothing but the
-//! link is between client and server.
+//! Trials start one after another at a steady pace and run concurrently: without a queue, packets
+//! are delayed and lost independently, so trials do not affect one another. There is nothing but
+//! the link between client and server.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,28 +21,28 @@ pub struct ConnectSetup {
     /// The link.
     #[serde(default)]
     pub link: LinkSetup,
-    /// How the client comes to its connection.
+    /// How the client connects.
     pub way: ClientStrategy,
-    /// How often the race of eyas tries again what nobody answers, instead of its default.
+    /// The number of second tries of eyas's race, instead of its default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second_tries: Option<u32>,
-    /// What HTTP/3 gets before the old HTTP starts in the race of eyas, instead of its default.
+    /// The head start of HTTP/3 over HTTP over TCP in eyas's race, instead of its default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head_start: Option<Time>,
-    /// What it remembers at the start.
+    /// What the client remembers at the start.
     #[serde(default)]
     pub memory: Memory,
-    /// Trials of a run.
+    /// The number of trials per run.
     pub trials: u32,
-    /// From the start of one trial to the start of the next.
+    /// The time between the starts of two trials.
     pub pace: Time,
-    /// From the first response to the second request; trials take them in turn.
+    /// The time from the first response to the second request; trials use the values in turn.
     pub second_after: Vec<Time>,
-    /// When a trial is given up.
+    /// The time limit of a trial.
     pub give_up: Time,
 }
 
-/// The most trials of one run: each keeps some sockets open.
+/// The maximum number of trials of one run: each keeps some sockets open.
 const MAX_TRIALS: u32 = 500;
 
 impl Experiment for ConnectSetup {
@@ -73,24 +74,24 @@ impl Experiment for ConnectSetup {
     fn emulated(&self) -> Vec<String> {
         let own = [
             format!(
-                "Trials start {} apart and run side by side. Each has an endpoint, a UDP socket and \
-                 a memory of its own. There is no queue, so each packet is delayed and lost on its \
-                 own, whatever else is under way.",
+                "Trials start {} apart and run concurrently. Each has its own endpoint, UDP socket \
+                 and memory. There is no queue, so packets are delayed and lost independently of \
+                 other packets in flight.",
                 self.pace,
             ),
             "The clock of a trial runs from the call until the race hands over the connection: the \
              QUIC handshake complete, or those of TCP and TLS 1.3. Names are not looked up."
                 .to_owned(),
-            "Server: eyas-http with HTTP/1.1, 2 and 3 on one port; a self-signed certificate of \
-             ECDSA P-256. Sessions are not resumed, and there is no 0-RTT."
+            "Server: eyas-http with HTTP/1.1, 2 and 3 on one port and a self-signed ECDSA P-256 \
+             certificate. Sessions are not resumed, and there is no 0-RTT."
                 .to_owned(),
-            "TCP is this kernel's: a SYN is sent again after 1 s, a segment after no less than \
-             200 ms. The paper's client and server were others (Docker, NGINX with quiche), so its \
-             numbers without delay and loss are not comparable to the millisecond."
+            "TCP is this kernel's: a SYN is retransmitted after 1 s, a segment after at least \
+             200 ms. The paper used a different client and server (Docker, NGINX with quiche), so \
+             its numbers without delay and loss are not comparable to the millisecond."
                 .to_owned(),
             CORES_ARE_AWAKE.to_owned(),
             "Packets and bytes are counted on the link, over the whole trial with both requests \
-             and what closes the connections, IP headers included."
+             and the closing of the connections, including IP headers."
                 .to_owned(),
         ];
         link::emulated().into_iter().chain(own).collect()

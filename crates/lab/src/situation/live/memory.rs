@@ -11,6 +11,7 @@ pub enum Memory {
     Empty,
     /// One connection over the same link, without loss.
     Warm,
-    /// What connections with other hosts lost over the same link, and nothing of the server itself.
+    /// The losses of connections to other hosts over the same link, but nothing about the server
+    /// itself.
     Network,
 }

@@ -1,21 +1,21 @@
 //! Situations on real sockets, in real time.
 //!
-//! | file | job |
+//! | file | purpose |
 //! | --- | --- |
 //! | `mod` | the list of experiments, and what they have in common |
-//! | `connect` | `h3-delay`, `h3-loss`: how long until a connection can carry a request |
-//! | `policies` | `h3-policies`: what a client meets as servers go over to HTTP/3 |
-//! | `multipath` | `cmt-live`: what one connection gets out of several paths |
-//! | `cost` | `he-cost`, `he-cache`: what racing transports costs a server |
+//! | `connect` | `h3-delay`, `h3-loss`: the time until a connection can carry a request |
+//! | `policies` | `h3-policies`: what a client experiences while servers migrate to HTTP/3 |
+//! | `multipath` | `cmt-live`: the payload of one connection over several paths |
+//! | `cost` | `he-cost`, `he-cache`: the cost of racing transports for a server |
 //! | `all_transports` | `he-six`: races of all transports, through middleboxes |
 //! | `clients` | `he-clients`: other programs, when names and networks fail |
-//! | `link` | what is between client and server |
-//! | `times`, `load_columns` | when a load on a server is looked at, and what is measured of it |
-//! | `strategy` | how a client comes to its connection |
+//! | `link` | the link between client and server |
+//! | `times`, `load_columns` | when a load on a server is sampled, and its measurements |
+//! | `strategy` | how a client connects |
 //! | `memory` | what it remembers at the start of a trial |
 //!
-//! A run measures some trials; what it measured is in columns, with one number for each trial. The
-//! runs of a point are taken together.
+//! A run consists of some trials; its measurements are columns, with one number for each trial. The
+//! runs of a point are pooled.
 
 mod all_transports;
 mod clients;
@@ -46,31 +46,32 @@ pub use strategy::ClientStrategy;
 #[cfg(all(target_os = "linux", feature = "load"))]
 pub(crate) use {load_columns::COLUMNS as LOAD_COLUMNS, times::Times};
 
-/// The name of a column, and what people read at an axis.
+/// The name of a column and its axis label.
 pub(crate) type Column = (&'static str, &'static str);
 
-/// What a reader must know where times are measured.
-const CORES_ARE_AWAKE: &str = "While trials run the kernel is asked for cores that do not sleep (PM QoS), so that no time is \
-     that of waking up a core; where this user may not ask, they sleep.";
+/// The note for readers of experiments that measure times.
+const CORES_ARE_AWAKE: &str = "While trials run, the kernel is asked to keep the cores awake (PM QoS), so that no time includes \
+     the wake-up of a core; if this user lacks permission, cores may sleep.";
 
-/// What every live experiment says of itself.
+/// The description of a live experiment.
 trait Experiment {
-    /// What a run measures.
+    /// The columns of a run.
     const COLUMNS: &'static [Column];
-    /// Those of the columns that say of each trial whether it was so: 0 or 100.
+    /// The columns that state for each trial whether something was the case: 0 or 100.
     const SHARES: &'static [&'static str] = &[];
-    /// Whether it measures what the machine spends, or times that are as short as what the machine
-    /// makes of them: then nothing else may run meanwhile.
+    /// Whether it measures the resources of the machine, or times so short that the load of the
+    /// machine affects them: then nothing else may run meanwhile.
     const RUNS_ALONE: bool = true;
 
-    /// What makes no sense, in words.
+    /// Returns a description of what is invalid.
     fn check(&self) -> Result<(), String>;
 
-    /// What a reader must know: what is emulated and how, and what this machine cannot show.
+    /// Returns the notes for readers: what is emulated and how, and what this machine cannot show.
     fn emulated(&self) -> Vec<String>;
 }
 
-/// Makes the list of live experiments: whatever is done with all of them is made from it.
+/// Generates the list of live experiments, from which everything that applies to all of them is
+/// derived.
 macro_rules! experiments {
     (($d:tt) $($(#[$about:meta])* $name:ident($setup:ty),)+) => {
         /// What is emulated and measured.
@@ -80,7 +81,7 @@ macro_rules! experiments {
             $($(#[$about])* $name(Box<$setup>),)+
         }
 
-        /// Does the same with whichever experiment it is.
+        /// Does the same with any of the experiments.
         macro_rules! with_experiment {
             ($d setup:expr, $d one:ident => $d what:expr) => {
                 match $d setup {
@@ -89,13 +90,13 @@ macro_rules! experiments {
             };
         }
 
-        /// What runs of all kinds measure, and what people read at an axis.
+        /// Returns the columns of all kinds of runs, with their axis labels.
         pub(crate) fn columns() -> impl Iterator<Item = Column> {
             const ALL: &[&[Column]] = &[$(<$setup as Experiment>::COLUMNS),+];
             ALL.iter().copied().flatten().copied()
         }
 
-        /// Whether a column says yes or no of each trial, as 100 or 0.
+        /// Returns whether a column is 100 or 0 for each trial.
         pub(crate) fn is_share(column: &str) -> bool {
             [$(<$setup as Experiment>::SHARES),+].into_iter().flatten().any(|name| *name == column)
         }
@@ -103,30 +104,31 @@ macro_rules! experiments {
 }
 
 experiments! { ($)
-    /// First and second requests of a client that starts with nothing.
+    /// First and second requests of a client that starts with an empty memory.
     Connect(ConnectSetup),
-    /// The same at servers of which some speak HTTP/3, and networks of which some swallow UDP.
+    /// The same with servers only some of which support HTTP/3, and networks some of which swallow
+    /// UDP.
     Policies(PoliciesSetup),
     /// One connection over several paths.
     Multipath(MultipathSetup),
-    /// What the connections of a load cost the server.
+    /// The cost of a load's connections for the server.
     Cost(CostSetup),
-    /// What a race of all transports costs, and what gets through a middlebox.
+    /// The cost of a race of all transports, and what gets through a middlebox.
     #[serde(rename = "six")]
     AllTransports(AllTransportsSetup),
-    /// How other programs come to their connections.
+    /// How other programs connect.
     Clients(ClientsSetup),
 }
 #[cfg(all(target_os = "linux", feature = "load"))]
 pub(crate) use with_experiment;
 
 impl Setup {
-    /// What makes no sense, in words.
+    /// Returns a description of what is invalid.
     pub(crate) fn check(&self) -> Result<(), String> {
         with_experiment!(self, one => one.check())
     }
 
-    /// Whether nothing else may run meanwhile.
+    /// Returns whether nothing else may run meanwhile.
     pub(crate) fn runs_alone(&self) -> bool {
         const fn of<E: Experiment>(_: &E) -> bool {
             E::RUNS_ALONE
@@ -134,7 +136,7 @@ impl Setup {
         with_experiment!(self, one => of(&**one))
     }
 
-    /// What a reader must know: what is emulated and how, and what this machine cannot show.
+    /// Returns the notes for readers: what is emulated and how, and what this machine cannot show.
     pub(crate) fn emulated(&self) -> Vec<String> {
         with_experiment!(self, one => one.emulated())
     }

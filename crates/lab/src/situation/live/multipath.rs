@@ -1,12 +1,13 @@
-//! How much one connection gets out of several paths, and what a path that dies costs it.
+//! How much payload one connection gets over several paths, and the cost of a failing path.
 //!
-//! One sender has always more to send, in messages of one packet each; one receiver notes what comes
-//! when. Between them are some paths, each with its rate, delay, queue and loss. Who speaks over
-//! them differs: our SCTP, the kernel's MPTCP, usrsctp, or our SCTP in the simulator, over the very
-//! same paths in virtual time. In the middle of what is measured a path may die, or come.
+//! A saturated sender sends messages of one packet each to a receiver, which records what arrives
+//! when. Between them are some paths, each with its rate, delay, queue and loss. The stack that
+//! they use differs: eyas's SCTP, the kernel's MPTCP, usrsctp, or eyas's SCTP in the simulator,
+//! over the same paths in virtual time. Halfway through the measurement a path may fail, or be
+//! added.
 //!
-//! The ceiling is what the paths could carry at most, computed from rates and headers alone: full
-//! packets without a gap, nothing but data, less what is lost at random.
+//! The ceiling is the maximum that the paths could carry, computed only from rates and headers:
+//! full packets without gaps, only data, less random losses.
 
 use std::collections::BTreeMap;
 
@@ -18,32 +19,32 @@ use crate::situation::{
 };
 use crate::units::{Rate, Time};
 
-/// One situation: who speaks, and over what.
+/// One situation: the stack and the paths.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MultipathSetup {
-    /// Who sends and who receives.
+    /// The stacks of sender and receiver.
     pub stack: Stack,
     /// How long the connection may settle after its first message.
     pub warm_up: Time,
-    /// How long is measured.
+    /// The duration of the measurement.
     pub duration: Time,
     /// The paths, by name; they are numbered in the order of their names.
     pub path: BTreeMap<String, PathSetup>,
-    /// How the association behaves, where it is ours.
+    /// The behaviour of the association, if it is eyas's.
     #[serde(default)]
     pub association: AssociationSetup,
-    /// What is sent. A message that does not fit in a packet together with the headers of a
-    /// stack is made shorter there.
+    /// What is sent. A message that does not fit in a packet with the headers of a stack is
+    /// shortened for that stack.
     #[serde(default)]
     pub application: ApplicationSetup,
     /// The congestion control of TCP, by the kernel's name.
     #[serde(default = "reno")]
     pub tcp: String,
-    /// The path that dies in the middle of what is measured.
+    /// The path that fails halfway through the measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dies: Option<String>,
-    /// The path of which both hosts learn in the middle of what is measured.
+    /// The path that both hosts learn of halfway through the measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comes: Option<String>,
 }
@@ -52,43 +53,44 @@ fn reno() -> String {
     "reno".to_owned()
 }
 
-/// Who sends and who receives.
+/// The stacks of sender and receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stack {
-    /// Our SCTP on both sides, directly over IP.
+    /// eyas's SCTP on both sides, directly over IP.
     Eyas,
-    /// Our SCTP on both sides, inside UDP (RFC 6951).
+    /// eyas's SCTP on both sides, inside UDP (RFC 6951).
     EyasUdp,
-    /// Our SCTP on both sides, in the simulator.
+    /// eyas's SCTP on both sides, in the simulator.
     Simulator,
     /// The kernel's Multipath TCP (RFC 8684).
     Mptcp,
-    /// The kernel's TCP, over the first path alone.
+    /// The kernel's TCP, over the first path only.
     Tcp,
     /// usrsctp on both sides, with CMT-SCTP switched on.
     Usrsctp,
-    /// We send, usrsctp receives.
+    /// eyas sends, usrsctp receives.
     EyasToUsrsctp,
 }
 
-/// Bytes of the headers that stand in front of a message, each in a packet of its own.
+/// The sizes of the headers of a message that has its own packet.
 const IP: usize = 20;
 const UDP: usize = 8;
 /// SCTP's common header and that of DATA (RFC 9260 §3.1, §3.3.1).
 const SCTP: usize = 12 + 16;
-/// What I-DATA has more than DATA (RFC 8260 §2.1).
+/// The additional size of I-DATA compared with DATA (RFC 8260 §2.1).
 const I_DATA_MORE: usize = 4;
 /// TCP's header with time stamps (RFC 7323 §3.2), padded.
 const TCP: usize = 20 + 12;
 /// The Data Sequence Signal with an acknowledgement of 4 bytes and a mapping with a sequence number
 /// of 8, without checksum (RFC 8684 §3.3.1): 4 + 4 + 8 + 4 + 2, padded. It is in every full segment.
 const DSS: usize = 24;
-/// Of the paths.
+/// The MTU of the paths.
 pub(crate) const MTU: usize = 1500;
 
 impl MultipathSetup {
-    /// The paths that are used, in the order of their numbers: the one that comes later is the last.
+    /// Returns the paths that are used, in the order of their numbers: the one that is added later
+    /// is the last.
     pub(crate) fn used(&self) -> impl Iterator<Item = (&str, &PathSetup)> {
         let comes = |name: &str| self.comes.as_deref() == Some(name);
         let used = || self.path.iter().filter(|(name, _)| self.association.uses(name));
@@ -98,7 +100,7 @@ impl MultipathSetup {
         early.chain(late).map(|(name, path)| (name.as_str(), path)).take(count)
     }
 
-    /// Bytes of headers in front of a full packet's payload.
+    /// Returns the size of the headers of a full packet.
     fn headers(&self) -> usize {
         let more = match self.association.interleaving {
             Some(false) => 0,
@@ -113,16 +115,16 @@ impl MultipathSetup {
         }
     }
 
-    /// Bytes of a message: what the plan says, if that fits in a packet.
+    /// Returns the size of a message: that of the plan, if it fits in a packet.
     pub(crate) fn message(&self) -> usize {
         match self.stack {
-            // A stream of bytes has no packets of its own.
+            // A byte stream has no packet boundaries.
             Stack::Mptcp | Stack::Tcp => self.application.message,
             _ => self.application.message.min((MTU - self.headers()) / 4 * 4),
         }
     }
 
-    /// The most payload that can pass, in Mbit/s: before the change in the middle, and after it.
+    /// Returns the maximum payload rate in Mbit/s, before and after the change.
     #[cfg(any(test, all(target_os = "linux", feature = "load")))]
     pub(crate) fn ceilings(&self) -> [f64; 2] {
         let headers = self.headers();
@@ -144,14 +146,14 @@ impl MultipathSetup {
         [sum(&self.comes), sum(&self.dies)]
     }
 
-    /// The most payload that can pass on average, in Mbit/s.
+    /// Returns the average maximum payload rate, in Mbit/s.
     #[cfg(any(test, all(target_os = "linux", feature = "load")))]
     pub(crate) fn ceiling(&self) -> f64 {
         let [before, after] = self.ceilings();
         f64::midpoint(before, after)
     }
 
-    /// The same paths, association and application, to be simulated.
+    /// Returns the same paths, association and application for the simulator.
     pub(crate) fn simulation(&self) -> Setup {
         let time =
             Times { start: [Time::default(); 2], warm_up: self.warm_up, duration: self.duration };
@@ -182,7 +184,7 @@ impl MultipathSetup {
         }
     }
 
-    /// Access links as short and quick as there are none.
+    /// Returns access links that are fast and short enough to be negligible.
     const fn access() -> AccessSetup {
         AccessSetup { rate: Rate(100_000_000_000), delay: Time(std::time::Duration::ZERO) }
     }
@@ -201,13 +203,13 @@ impl Experiment for MultipathSetup {
         ("on-C", "over path C [Mbit/s of IP packets]"),
         ("dropped", "packets dropped on the paths [%]"),
     ];
-    // What several paths carry is neither, and takes less than half a core.
+    // The throughput of several paths is neither of these, and takes less than half a core.
     const RUNS_ALONE: bool = false;
 
     fn check(&self) -> Result<(), String> {
         let known = |name: &Option<String>, key: &str| match name {
             Some(name) if !self.path.contains_key(name) => {
-                Err(format!("live.{key} names path {name:?}, which is not there"))
+                Err(format!("live.{key} names path {name:?}, which does not exist"))
             }
             _ => Ok(()),
         };
@@ -225,27 +227,27 @@ impl Experiment for MultipathSetup {
 
     fn emulated(&self) -> Vec<String> {
         vec![
-            "Two network namespaces of one machine and eyas-netem between them in real time: the \
-             rates count IP packets, each path has a queue of its own in front of each direction, and \
-             loses in both. Interfaces pass packets of 1,500 bytes. Sender, receiver and paths share \
-             the machine's cores; what it had to do besides is not known to this page."
+            "Two network namespaces of one machine with eyas-netem between them in real time: rates \
+             are those of IP packets, each path has a separate queue for each direction, and losses \
+             occur in both. The MTU is 1,500 bytes. Sender, receiver and paths share the machine's \
+             cores; any other load on them was not recorded."
                 .to_owned(),
             format!(
-                "The sender has always more to send; the receiver reads at once. Measuring begins \
-                 {} after the first message has arrived and lasts {}. The trials of a point are the \
+                "The sender is saturated; the receiver reads at once. The measurement begins {} \
+                 after the first message has arrived and lasts {}. The trials of a point are the \
                  twelve equal parts of that time.",
                 self.warm_up, self.duration,
             ),
-            "Ceiling: full packets of 1,500 bytes and nothing else on every path, less what is lost at \
-             random. SCTP: 20 bytes of IP, 12 of SCTP, 16 of DATA, and 8 of UDP where it is inside; \
-             MPTCP: 20 of IP, 20 of TCP, 12 of time stamps and 24 of the data sequence signal."
+            "Ceiling: only full packets of 1,500 bytes on every path, minus random losses. Headers of \
+             SCTP: 20 bytes of IP, 12 of SCTP, 16 of DATA, and 8 of UDP if encapsulated; of MPTCP: 20 \
+             of IP, 20 of TCP, 12 of time stamps and 24 of the data sequence signal."
                 .to_owned(),
-            "MPTCP is this kernel's, with its default scheduler and path manager and its own idea of \
-             buffers; the server signals its further addresses. usrsctp has CMT-SCTP, NR-SACK and DAC \
-             switched on, buffers of 4 MiB and its default timers. Without a peer program for it \
-             (EYAS_USRSCTP_PEER names it, interop/install builds it) its points are left out."
+            "MPTCP is this kernel's, with its default scheduler and path manager and automatically \
+             sized buffers; the server announces its other addresses. usrsctp has CMT-SCTP, NR-SACK \
+             and DAC enabled, buffers of 4 MiB and its default timers. Without its peer program \
+             (named by EYAS_USRSCTP_PEER, built by interop/install) its points are left out."
                 .to_owned(),
-            "Simulator: the same association over the same paths, with hosts that take no time, opened \
+            "Simulator: the same association over the same paths, with infinitely fast hosts, opened \
              about 1 s before the warm-up begins."
                 .to_owned(),
         ]
@@ -256,7 +258,7 @@ impl Experiment for MultipathSetup {
 pub(crate) mod tests {
     use super::*;
 
-    /// Two paths, of 10 and 20 Mbit/s, and what else is said of them.
+    /// Returns a set-up with two paths, of 10 and 20 Mbit/s, and additional settings.
     pub(crate) fn setup(more: &str) -> MultipathSetup {
         let text = format!(
             "stack = 'eyas'\nwarm_up = '1 s'\nduration = '12 s'\n{more}

@@ -1,46 +1,47 @@
-//! What a client meets while the servers go over to HTTP/3.
+//! What a client experiences while servers migrate to HTTP/3.
 //!
-//! A share of the servers speaks HTTP/3, and a share of the networks swallows UDP. Each trial is one
-//! visitor of one server: two requests, with nothing remembered of the server before. Some of what
-//! its races try comes to nothing: a refused or swallowed QUIC, a TCP that was not needed. And some
-//! choices are wrong: the second request goes over the old HTTP where HTTP/3 works.
+//! A share of the servers supports HTTP/3, and a share of the networks swallows UDP. Each trial is
+//! one visitor of one server: two requests, with nothing remembered about the server before. Some
+//! attempts of its races are in vain: a refused or swallowed QUIC attempt, an unnecessary TCP
+//! attempt. And some choices are wrong: the second request uses HTTP over TCP although HTTP/3
+//! works.
 
 use serde::{Deserialize, Serialize};
 
 use super::{CORES_ARE_AWAKE, ClientStrategy, Column, Experiment, LinkSetup, Memory, link};
 use crate::units::{Part, Time};
 
-/// One situation: a way to connect, and what there is to connect to.
+/// One situation: a client strategy, and the population of servers and networks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PoliciesSetup {
     /// The link.
     #[serde(default)]
     pub link: LinkSetup,
-    /// How the client comes to its connection.
+    /// How the client connects.
     pub way: ClientStrategy,
-    /// Servers that speak HTTP/3.
+    /// The share of servers that support HTTP/3.
     pub http3: Part,
-    /// Visitors whose network swallows UDP.
+    /// The share of visitors whose network swallows UDP.
     pub swallowed: Part,
     /// What a visitor remembers at the start.
     #[serde(default)]
     pub memory: Memory,
-    /// Trials of a run.
+    /// The number of trials per run.
     pub trials: u32,
-    /// From the start of one trial to the start of the next.
+    /// The time between the starts of two trials.
     pub pace: Time,
-    /// From the first response to the second request.
+    /// The time from the first response to the second request.
     pub second_after: Time,
-    /// When a trial is given up.
+    /// The time limit of a trial.
     pub give_up: Time,
 }
 
-/// The most trials of one run: each keeps some sockets open.
+/// The maximum number of trials of one run: each keeps some sockets open.
 const MAX_TRIALS: u32 = 500;
 
 impl Experiment for PoliciesSetup {
-    // Beside those of `connect`.
+    // In addition to those of `connect`.
     const COLUMNS: &'static [Column] = &[
         ("wrong", "second request not over the best working protocol [%]"),
         ("wasted", "attempts of a trial that carried nothing"),
@@ -50,7 +51,8 @@ impl Experiment for PoliciesSetup {
     fn check(&self) -> Result<(), String> {
         if self.memory == Memory::Warm {
             return Err(
-                "live.memory: empty or network; each visitor is new to its server".to_owned()
+                "live.memory: must be empty or network, because each visitor is new to its server"
+                    .to_owned(),
             );
         }
         match (1..=MAX_TRIALS).contains(&self.trials) {
@@ -66,14 +68,14 @@ impl Experiment for PoliciesSetup {
                  except DNS. A server without HTTP/3 refuses UDP with ICMP.",
                 self.swallowed,
             ),
-            "Four servers of eyas-http stand for all: with and without HTTP/3, and both behind a \
-             network that swallows UDP. Their name is looked up at a name server beside them, by \
-             all; it has HTTPS records for one curve alone."
+            "Four eyas-http servers represent all servers: with and without HTTP/3, and each of them \
+             behind a network that swallows UDP. All clients look up their name at a name server on \
+             the same host, which has HTTPS records only for one curve."
                 .to_owned(),
             CORES_ARE_AWAKE.to_owned(),
-            "The clock runs from the call until the race hands over the connection, lookup \
-             included. Nothing is remembered from one trial to the next; what some \
-             remember of the network comes from 32 connections before, to a server with HTTP/3."
+            "The clock runs from the call until the race hands over the connection, including the \
+             name lookup. Nothing is remembered from one trial to the next; if the network is \
+             remembered, this comes from 32 earlier connections to a server with HTTP/3."
                 .to_owned(),
         ];
         link::emulated().into_iter().chain(own).collect()

@@ -1,24 +1,24 @@
-//! When a load on a server counts, and how often the server is looked at meanwhile.
+//! When a load on a server is measured, and how often the server is sampled.
 
 use std::time::Duration;
 
-/// When the server is looked at.
+/// The times of sampling the server.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(
     not(all(target_os = "linux", feature = "load")),
     expect(dead_code, reason = "checked everywhere, run on Linux alone")
 )]
 pub(crate) struct Times {
-    /// Before anything counts.
+    /// The duration of the warm-up.
     pub(crate) warm_up: Duration,
-    /// For how long it counts.
+    /// The duration of the measurement.
     pub(crate) duration: Duration,
-    /// From one look to the next.
+    /// The time between two samples.
     pub(crate) sample: Duration,
 }
 
 impl Times {
-    /// What makes no sense of them and of a load of so many requests a second, in words.
+    /// Returns a description of what is invalid, for a load with this rate per second.
     pub(crate) fn check(self, rate: f64) -> Result<(), String> {
         if !(rate.is_finite() && rate > 0.0) {
             return Err("live.rate: above 0 requests a second".to_owned());
@@ -29,7 +29,7 @@ impl Times {
         Ok(())
     }
 
-    /// How many looks there are after the first.
+    /// Returns the number of samples after the first.
     #[cfg(all(target_os = "linux", feature = "load"))]
     pub(crate) fn samples(self) -> u32 {
         let samples = self.duration.as_nanos() / self.sample.as_nanos().max(1);
