@@ -1,4 +1,4 @@
-//! The certificates of a test: one authority, good and bad certificates of it.
+//! The certificates of a test: an authority, with valid and invalid certificates.
 
 use eyas_http::serve::{ServeError, ServerIdentity};
 use rcgen::{
@@ -9,10 +9,10 @@ use rustls_pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 
 use crate::Credentials;
 
-/// The name in certificates that are for somebody else.
+/// The name in certificates for another host.
 const OTHER_NAME: &str = "somebody-else.test";
 
-/// A certificate authority made on the spot.
+/// A generated certificate authority.
 pub struct Authority {
     root: CertificateDer<'static>,
     issuer: Issuer<'static, KeyPair>,
@@ -20,8 +20,8 @@ pub struct Authority {
 }
 
 impl Authority {
-    /// An authority whose good certificates are for these names and addresses, beside
-    /// `localhost`, 127.0.0.1 and ::1.
+    /// Creates an authority whose valid certificates are for these names and addresses, and also
+    /// for `localhost`, 127.0.0.1 and ::1.
     pub fn new<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Result<Self, ServeError> {
         let mut all: Vec<String> = ["localhost", "127.0.0.1", "::1"].map(String::from).into();
         all.extend(names.into_iter().map(Into::into));
@@ -29,12 +29,12 @@ impl Authority {
         Ok(Self { root, issuer, names: all })
     }
 
-    /// The root certificate that a client must trust.
+    /// Returns the root certificate that a client must trust.
     pub fn root(&self) -> &CertificateDer<'static> {
         &self.root
     }
 
-    /// A server's certificate and key.
+    /// Returns a server's certificate and key.
     pub fn identity(&self, credentials: Credentials) -> Result<ServerIdentity, ServeError> {
         let names = match credentials {
             Credentials::WrongName => vec![OTHER_NAME.to_owned()],

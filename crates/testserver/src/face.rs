@@ -1,10 +1,10 @@
-//! What a server is over each transport.
+//! The behaviour of a server over each transport.
 
 use std::time::Duration;
 
 use eyas_http::serve::FaultConfig;
 
-/// How a test server looks at one address.
+/// The behaviour of a test server at one address.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faces {
     /// Over TCP.
@@ -13,11 +13,11 @@ pub struct Faces {
     pub quic: Face,
     /// Over SCTP.
     pub sctp: SctpFace,
-    /// What long bodies come to.
+    /// The fault in long bodies.
     pub fault: Option<FaultConfig>,
 }
 
-/// How a test server looks over SCTP at one address.
+/// The behaviour of a test server over SCTP at one address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SctpFace {
@@ -29,14 +29,14 @@ pub enum SctpFace {
     InsideUdp,
 }
 
-/// How a test server looks over one transport at one address.
+/// The behaviour of a test server over one transport at one address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Face {
     /// Whether and how it can be reached.
     pub reach: Reach,
-    /// Which certificate it shows.
+    /// The certificate that it presents.
     pub credentials: Credentials,
-    /// Whether it speaks no application protocol that a client of HTTP offers.
+    /// Whether it supports none of the application protocols that an HTTP client offers.
     pub speaks_nothing: bool,
 }
 
@@ -44,30 +44,30 @@ pub struct Face {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reach {
-    /// As it should be.
+    /// Without a fault.
     #[default]
     Open,
-    /// What the client sends arrives this much later.
+    /// Packets from the client are delayed by this much.
     Slow(Duration),
-    /// Accepted (TCP) or not, nothing is ever answered.
+    /// Accepts (TCP) or does not, and never answers.
     Silent,
     /// Nothing is answered, not even a SYN.
     Swallowed,
-    /// Nobody listens, and the kernel says so.
+    /// Nothing is listening, and the kernel refuses.
     Refused,
 }
 
-/// Which certificate a transport shows.
+/// The certificate that a transport presents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Credentials {
-    /// A good one of the test's own authority.
+    /// A valid one from the test's own authority.
     #[default]
     Good,
-    /// Of an issuer that nobody trusts.
+    /// One from an untrusted issuer.
     UnknownIssuer,
-    /// Past its time.
+    /// An expired one.
     Expired,
-    /// For another name.
+    /// One for another name.
     WrongName,
 }

@@ -13,9 +13,10 @@
 //! # }
 //! ```
 //!
-//! A [`Site`](site::Site) is what they answer, for [`ServerBuilder::service`](eyas_http::serve::ServerBuilder::service).
-//! A [`Personality`] is a name for two [`Face`]s: what the server is over TCP and what it is over
-//! QUIC, at one address. [`TestServer::start`] takes any pair, and several addresses on one port.
+//! A [`Site`](site::Site) is the service that answers requests, for
+//! [`ServerBuilder::service`](eyas_http::serve::ServerBuilder::service). A [`Personality`] is a name
+//! for a pair of [`Face`]s: the behaviour of the server over TCP and over QUIC, at one address.
+//! [`TestServer::start`] accepts any pair, and several addresses on one port.
 
 #![forbid(unsafe_code)]
 

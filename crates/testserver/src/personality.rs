@@ -1,4 +1,4 @@
-//! Ways to be a server, by name.
+//! Test servers by name.
 
 use std::{fmt, net::IpAddr, time::Duration};
 
@@ -6,59 +6,58 @@ use eyas_http::serve::{FaultConfig, ServeError};
 
 use crate::{Authority, Credentials, Face, Faces, Reach, SctpFace, TestServer};
 
-/// A way to be a server.
+/// A kind of test server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Personality {
-    /// HTTP/1.1, 2 and 3, as they should be.
+    /// HTTP/1.1, 2 and 3 without a fault.
     Healthy,
-    /// Datagrams to the port vanish: no answer, no ICMP error. Alt-Svc promises HTTP/3 all the
-    /// same, as where a firewall drops UDP.
+    /// Datagrams to the port are dropped: no answer, no ICMP error. Alt-Svc promises HTTP/3
+    /// nevertheless, as if a firewall drops UDP.
     UdpSwallowed,
-    /// Nothing listens on UDP, and the kernel says so by ICMP; no Alt-Svc.
+    /// Nothing listens on UDP, which the kernel reports by ICMP; no Alt-Svc.
     TcpOnly,
     /// Nothing listens on TCP: connections are refused.
     Http3Only,
-    /// TCP's SYNs vanish.
+    /// TCP SYNs are dropped.
     TcpSwallowed,
-    /// Everything vanishes, over TCP and over UDP.
+    /// Everything is dropped, over TCP and over UDP.
     AllSwallowed,
-    /// What a client sends over TCP arrives this much later. The kernel still answers SYNs at
-    /// once.
+    /// Data that a client sends over TCP is delayed. The kernel still answers SYNs at once.
     TcpSlow {
-        /// By how much.
+        /// The delay.
         by: Duration,
     },
-    /// What a client sends over UDP arrives this much later: the late switch is seen when TCP
-    /// is ready first.
+    /// Data that a client sends over UDP is delayed: this shows the late switch if TCP is ready
+    /// first.
     QuicSlow {
-        /// By how much.
+        /// The delay.
         by: Duration,
     },
-    /// TCP connections are accepted, and then nothing is ever said.
+    /// TCP connections are accepted, and then nothing is ever sent.
     TcpSilent,
-    /// The certificate on this transport is of an issuer that nobody trusts.
+    /// The certificate on this transport is from an untrusted issuer.
     WrongCertificate(Side),
     /// The certificate on this transport has expired.
     ExpiredCertificate(Side),
     /// The certificate on this transport is for another name.
     WrongName(Side),
-    /// This transport speaks none of HTTP's ALPN names.
+    /// This transport supports none of HTTP's ALPN names.
     NoCommonAlpn(Side),
-    /// HTTP/1.1 over SCTP inside UDP beside TCP; no QUIC. What is sent directly over IP vanishes, as
-    /// where a firewall drops protocol 132.
+    /// HTTP/1.1 over SCTP inside UDP and over TCP; no QUIC. Packets sent directly over IP are
+    /// dropped, as if a firewall drops protocol 132.
     SctpInsideUdp,
-    /// Bodies longer than `after` bytes are never finished: the connection (TCP) or stream (QUIC)
+    /// Bodies longer than `after` bytes are never completed: the connection (TCP) or stream (QUIC)
     /// is reset.
     ResetInBody {
-        /// Bytes of the body that still arrive.
+        /// The number of body bytes that still arrive.
         after: u64,
     },
-    /// Bodies longer than `after` bytes end early without an error of the transport: the
-    /// connection closes (HTTP/1.1), the stream ends (HTTP/2, HTTP/3), and only the announced
-    /// length tells that something is missing.
+    /// Bodies longer than `after` bytes end early without a transport error: the connection closes
+    /// (HTTP/1.1), the stream ends (HTTP/2, HTTP/3), and only the announced length shows that
+    /// something is missing.
     TruncatedBody {
-        /// Bytes of the body that still arrive.
+        /// The number of body bytes that still arrive.
         after: u64,
     },
 }
@@ -85,7 +84,7 @@ impl fmt::Display for Side {
 }
 
 impl Personality {
-    /// What this is over TCP and over QUIC.
+    /// Returns its behaviour over each transport.
     pub fn faces(self) -> Faces {
         let reach = |tcp, quic| Faces {
             tcp: Face { reach: tcp, ..Face::default() },
@@ -127,7 +126,7 @@ fn shown(side: Side, credentials: Credentials) -> Faces {
     on(side, Face { credentials, ..Face::default() })
 }
 
-/// This face on one side, a good one on the other.
+/// Returns this face on one side and a healthy one on the other.
 fn on(side: Side, face: Face) -> Faces {
     let mut faces = Faces::default();
     if side != Side::Quic {

@@ -1,4 +1,4 @@
-//! Sockets that say nothing.
+//! Sockets that never send anything.
 
 use std::{
     collections::VecDeque,
@@ -13,21 +13,21 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-/// Connections that a silent server holds; the oldest goes when another comes.
+/// The maximum number of connections that a silent server holds; a new one replaces the oldest.
 const MAX_HELD: usize = 256;
 
-/// A connection to a full listener gets no answer for this long before the listener counts as
+/// How long a connection to a full listener must remain unanswered before the listener counts as
 /// full; an answer on this machine takes microseconds.
 const FULL_AFTER: Duration = Duration::from_millis(100);
 
-/// Connections that fill a listener's queue: one fits a queue of length 0 on Linux; other kernels
-/// are more generous.
+/// The maximum number of connections to fill a listener's queue: one fits a queue of length 0 on
+/// Linux; other kernels allow more.
 const MAX_FILLERS: usize = 16;
 
-/// After a failed accept nothing is accepted for this long.
+/// The pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Accepts every connection and never says a word.
+/// Accepts every connection and never sends anything.
 pub(crate) async fn accept(listener: TcpListener) {
     let mut held = VecDeque::new();
     loop {
@@ -41,7 +41,8 @@ pub(crate) async fn accept(listener: TcpListener) {
     }
 }
 
-/// Fills a listener's queue, so that the kernel drops further SYNs. What comes back keeps it full.
+/// Fills a listener's queue, so that the kernel drops further SYNs. The returned values keep it
+/// full.
 pub(crate) async fn fill(listener: TcpListener) -> io::Result<(TcpListener, Vec<TcpStream>)> {
     SockRef::from(&listener).listen(0)?;
     let address = listener.local_addr()?;
@@ -55,21 +56,21 @@ pub(crate) async fn fill(listener: TcpListener) -> io::Result<(TcpListener, Vec<
     Err(io::Error::other("this system does not drop SYNs to a full queue"))
 }
 
-/// A socket that has the port over UDP and hears nobody but itself: who sends there is told that
-/// nobody listens, and no other program gets the port.
+/// Makes a socket keep the UDP port but receive only from itself: a client is refused as if nothing
+/// listened, and no other program gets the port.
 pub(crate) fn hear_nobody(socket: UdpSocket) -> io::Result<UdpSocket> {
     socket.connect(socket.local_addr()?)?;
     Ok(socket)
 }
 
-/// A socket that has the port over TCP and does not listen.
+/// Creates a socket that keeps the TCP port and does not listen.
 pub(crate) fn hold(address: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.bind(&address.into())?;
     Ok(socket)
 }
 
-/// Holds something for as long as the server runs.
+/// Holds something as long as the server runs.
 pub(crate) async fn stand<T>(held: T) {
     std::future::pending::<()>().await;
     drop(held);

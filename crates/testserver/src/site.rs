@@ -1,9 +1,9 @@
-//! What `eyas serve` answers: routes for tests, and the files of a directory.
+//! The site of `eyas serve`: routes for tests, and the files of a directory.
 //!
 //! | route | answer |
 //! | --- | --- |
-//! | `/` (without a directory), `/eyas` | a page that says over which protocol it came |
-//! | `/bytes/N` | N bytes, at most [`MAX_BYTES`], each of them [`pattern_byte`] of its offset |
+//! | `/` (without a directory), `/eyas` | a page that shows the protocol that it was loaded over |
+//! | `/bytes/N` | N bytes, at most [`MAX_BYTES`], each of them the [`pattern_byte`] of its offset |
 //! | `/echo` | GET: the request's head as JSON; POST, PUT, PATCH, DELETE: the body, streamed back |
 //! | `/slow?ms=N` | an answer after N milliseconds, at most [`MAX_SLOW`] |
 //! | `/status/CODE` | a response with that status, 200 to 599 |
@@ -48,11 +48,11 @@ pub const MAX_SLOW: Duration = Duration::from_secs(60);
 /// The longest chain of `/redirect/N`.
 pub const MAX_REDIRECTS: u32 = 100;
 
-/// The site of `eyas serve`, a service for a server of `eyas-http` and no other: from it comes what each
+/// The site of `eyas serve`, a service only for a server of `eyas-http`, which determines what each
 /// connection may hold. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Site {
-    /// Canonical, so that a path can be held against it.
+    /// Canonical, so that a path can be compared with it.
     directory: Option<Arc<Path>>,
     listings: Arc<Listings>,
 }
@@ -61,26 +61,26 @@ pub struct Site {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SiteError {
-    /// The system does not let it be read.
+    /// The directory cannot be read.
     #[error("cannot serve {}: {cause}; give a directory that exists", path.display())]
     Directory {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The error from the system.
         cause: io::Error,
     },
-    /// It is no directory.
+    /// The path is not a directory.
     #[error("{} is a file, but a directory is needed; give the one that it is in", path.display())]
     NotADirectory {
-        /// Which.
+        /// The path.
         path: PathBuf,
     },
 }
 
-/// Whatever went wrong.
+/// Any error.
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Who asks, and what may be held for them.
+/// The client of a request, and its connection's share of the budget.
 struct Client {
     peer: PeerInfo,
     allowance: Allowance,
@@ -93,15 +93,15 @@ impl Client {
 }
 
 impl Site {
-    /// The site without a directory.
+    /// Creates a site without a directory.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The site with the files below this directory, at `/`.
+    /// Serves the files below this directory at `/`.
     ///
     /// # Errors
-    /// If it cannot be read, or is none.
+    /// If it cannot be read, or is not a directory.
     pub fn with_directory(path: impl AsRef<Path>) -> Result<Self, SiteError> {
         let path = path.as_ref();
         match std::fs::canonicalize(path) {
@@ -171,7 +171,7 @@ const FETCHING: [Method; 2] = [Method::GET, Method::HEAD];
 const ROUTES: &str = "Nothing is here. There are: / (or /eyas), /bytes/N, /echo, /slow?ms=N, \
                       /status/CODE, /redirect/N.";
 
-/// Answers GET and HEAD, and tells others so.
+/// Answers GET and HEAD, and refuses other methods.
 fn fetch(request: &Request<RequestBody>, answer: impl FnOnce() -> Reply) -> Reply {
     refusal(request, &FETCHING).unwrap_or_else(answer)
 }

@@ -1,4 +1,4 @@
-//! Putting a test server together from its faces.
+//! Starts a test server from its faces.
 
 use std::{
     net::{IpAddr, SocketAddr, UdpSocket},
@@ -15,21 +15,21 @@ use tokio::{net::TcpListener, task::JoinSet};
 
 use crate::{Authority, Face, Faces, Reach, SctpFace, silent, site::Site, tcp_shim, udp_shim};
 
-/// The application protocol of a server that speaks nothing a client wants.
+/// The application protocol of a server that supports none that a client wants.
 const STRANGE_ALPN: &[u8] = b"eyas-strange";
 
-/// A test server that runs. Dropping it stops everything.
+/// A running test server. Dropping it stops everything.
 #[derive(Debug)]
 pub struct TestServer {
     addresses: Vec<SocketAddr>,
     servers: Vec<Running>,
-    /// Shims, and sockets that only stand there.
+    /// Shims, and sockets that only occupy their ports.
     tasks: JoinSet<()>,
 }
 
 impl TestServer {
-    /// Starts a server at each of these addresses, on one free port number, with faces of its own
-    /// at each.
+    /// Starts a server at each of these addresses, all with the same free port number, each with
+    /// its own faces.
     pub async fn start(
         authority: &Authority,
         stages: &[(IpAddr, Faces)],
@@ -50,27 +50,27 @@ impl TestServer {
         Ok(this)
     }
 
-    /// The first address, with the port that was chosen.
+    /// Returns the first address, with the chosen port.
     pub fn local_addr(&self) -> SocketAddr {
         self.addresses[0]
     }
 
-    /// All addresses, in the order asked for.
+    /// Returns all addresses, in the requested order.
     pub fn local_addrs(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// The UDP port at which it awaits SCTP inside UDP, if it does.
+    /// Returns the UDP port for SCTP inside UDP, if it is served.
     pub fn sctp_udp_port(&self) -> Option<u16> {
         self.servers.iter().find_map(|server| server.sctp()?.encapsulation_port())
     }
 
-    /// What all its servers together have done so far.
+    /// Returns the counters of all its servers together.
     pub fn stats(&self) -> Stats {
         self.servers.iter().map(Running::stats).fold(Stats::default(), |sum, one| sum + one)
     }
 
-    /// Stops everything, gracefully where there is something to finish.
+    /// Stops everything, gracefully if there is something to complete.
     pub async fn shutdown(mut self, grace: Duration) {
         for server in self.servers.drain(..) {
             server.shutdown(grace).await;
@@ -106,7 +106,8 @@ impl TestServer {
             }
             Reach::Refused => {
                 drop(tcp);
-                // Bound but not listening: refused, and nobody else gets the port.
+                // Bound but not listening: connections are refused, and no other program gets the
+                // port.
                 let held = silent::hold(address).map_err(cannot)?;
                 self.tasks.spawn(silent::stand(held));
                 Ok(())
@@ -144,7 +145,7 @@ impl TestServer {
         }
     }
 
-    /// HTTP/1.1 and 2 on this listener, for clients that know the server at `public`.
+    /// Serves HTTP/1.1 and 2 on this listener, for clients that know the server as `public`.
     fn serve_tcp(
         &mut self,
         authority: &Authority,
@@ -168,7 +169,7 @@ impl TestServer {
         Ok(())
     }
 
-    /// HTTP/3 on this socket.
+    /// Serves HTTP/3 on this socket.
     fn serve_quic(
         &mut self,
         authority: &Authority,
@@ -184,7 +185,7 @@ impl TestServer {
     }
 }
 
-/// A free port at the same address, for what stands behind a detour.
+/// Returns a free port at the same address, for what is behind a shim.
 fn anywhere(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(address.ip(), 0)
 }

@@ -1,4 +1,4 @@
-//! A detour for TCP: what a client sends arrives later.
+//! A TCP shim that delays what a client sends.
 
 use std::{io, net::SocketAddr, time::Duration};
 
@@ -14,19 +14,20 @@ use tokio::{
     time::{Instant, sleep, sleep_until},
 };
 
-/// Connections on the detour at once; more are closed.
+/// The maximum number of concurrent connections; further ones are closed.
 const MAX_CONNECTIONS: usize = 256;
 
-/// Pieces under way on one connection; beyond it the client's kernel has to keep them.
+/// The maximum number of pieces in flight on one connection; beyond it the client's kernel has to
+/// keep them.
 const MAX_PIECES: usize = 64;
 
-/// The most bytes of one piece.
+/// The maximum size of a piece, in bytes.
 const PIECE: usize = 16 * 1024;
 
-/// After a failed accept nothing is accepted for this long.
+/// The pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Forwards connections to `inner`, what clients send `by` later.
+/// Forwards connections to `inner`, delaying what clients send by `by`.
 pub(crate) async fn run(listener: TcpListener, inner: SocketAddr, by: Duration) {
     let mut connections = JoinSet::new();
     loop {
@@ -42,7 +43,7 @@ pub(crate) async fn run(listener: TcpListener, inner: SocketAddr, by: Duration) 
 }
 
 async fn forward(client: TcpStream, inner: SocketAddr, by: Duration) {
-    // A detour that breaks is a connection that breaks; there is nobody else to tell.
+    // If the shim fails, the connection fails; there is no one else to report this to.
     let _ = try_forward(client, inner, by).await;
 }
 
@@ -69,7 +70,7 @@ async fn gather(
     loop {
         let mut piece = BytesMut::with_capacity(PIECE);
         let is_end = from.read_buf(&mut piece).await? == 0;
-        // An empty piece is the end, which is late too.
+        // An empty piece is the end of the stream, which is delayed too.
         let sent = queue.send((Instant::now() + by, piece.freeze())).await;
         if is_end || sent.is_err() {
             return Ok(());

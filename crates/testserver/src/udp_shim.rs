@@ -1,4 +1,4 @@
-//! A detour for UDP: what a client sends arrives later.
+//! A UDP shim that delays what a client sends.
 
 use std::{collections::HashMap, io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -10,21 +10,22 @@ use tokio::{
     time::{Instant, sleep_until, timeout},
 };
 
-/// Clients on the detour at once; datagrams of more are lost.
+/// The maximum number of clients; datagrams of further ones are lost.
 const MAX_CLIENTS: usize = 256;
 
-/// Datagrams of one client under way; more are lost, as in any queue of a router.
+/// The maximum number of datagrams of one client in flight; further ones are lost, as in any router
+/// queue.
 const MAX_DATAGRAMS: usize = 1024;
 
-/// A client that has sent nothing for this long is forgotten.
+/// How long a client may send nothing before it is forgotten.
 const CLIENT_IDLE: Duration = Duration::from_secs(120);
 
-/// The biggest datagram.
+/// The maximum size of a datagram.
 const DATAGRAM: usize = 65_536;
 
 type Queue = mpsc::Sender<(Instant, Bytes)>;
 
-/// Forwards datagrams to `inner`, what clients send `by` later.
+/// Forwards datagrams to `inner`, delaying what clients send by `by`.
 pub(crate) async fn run(outer: UdpSocket, inner: SocketAddr, by: Duration) {
     let outer = Arc::new(outer);
     let mut clients: HashMap<SocketAddr, Queue> = HashMap::new();
@@ -32,7 +33,7 @@ pub(crate) async fn run(outer: UdpSocket, inner: SocketAddr, by: Duration) {
     let mut buffer = vec![0; DATAGRAM];
     loop {
         while tasks.try_join_next().is_some() {}
-        // An error here is about an earlier answer (ICMP), not about what comes next.
+        // An error here concerns an earlier answer (ICMP), not the next datagram.
         let Ok((length, client)) = outer.recv_from(&mut buffer).await else { continue };
         clients.retain(|_, queue| !queue.is_closed());
         if !clients.contains_key(&client) && clients.len() < MAX_CLIENTS {
@@ -47,7 +48,7 @@ pub(crate) async fn run(outer: UdpSocket, inner: SocketAddr, by: Duration) {
     }
 }
 
-/// One client's detour; it ends when the client is idle.
+/// Forwards one client's datagrams until the client is idle.
 async fn forward(
     outer: Arc<UdpSocket>,
     client: SocketAddr,

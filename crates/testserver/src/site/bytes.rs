@@ -1,4 +1,4 @@
-//! `/bytes/N`: N bytes that a client can check.
+//! `/bytes/N`: N bytes that a client can verify.
 
 use std::{
     sync::LazyLock,
@@ -10,17 +10,17 @@ use eyas_http::serve::metered::{Piece, Source};
 
 use super::BoxError;
 
-/// The most bytes that `/bytes/N` gives: 1 GiB.
+/// The maximum of `/bytes/N`: 1 GiB.
 pub const MAX_BYTES: u64 = 1 << 30;
 
-/// The period of the pattern. A prime, so that no block size of a transport divides it and a
-/// block that is lost, doubled or misplaced shows.
+/// The period of the pattern. A prime, so that no block size of a transport is a multiple of it,
+/// and a lost, duplicated or misplaced block is noticed.
 pub const PATTERN_PERIOD: u64 = 251;
 
-/// Periods in the buffer that all responses are cut from: 255,016 bytes.
+/// The number of periods in the buffer that all responses are slices of: 255,016 bytes.
 const PERIODS: u64 = 1016;
 
-/// The byte at this offset of `/bytes/N`, for every N: the offset modulo 251.
+/// Returns the byte at this offset of `/bytes/N`, for every N: the offset modulo 251.
 pub const fn pattern_byte(offset: u64) -> u8 {
     (offset % PATTERN_PERIOD) as u8
 }
@@ -30,7 +30,7 @@ pub const fn pattern_byte(offset: u64) -> u8 {
 static BUFFER: LazyLock<Bytes> =
     LazyLock::new(|| (0..PATTERN_PERIOD * PERIODS).map(pattern_byte).collect());
 
-/// A stretch of the pattern.
+/// A range of the pattern.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
     position: u64,
@@ -38,7 +38,7 @@ pub(super) struct Pattern {
 }
 
 impl Pattern {
-    /// The bytes from `position` to before `end`.
+    /// Creates the range from `position` up to, but excluding, `end`.
     pub(super) const fn new(position: u64, end: u64) -> Self {
         Self { position, end }
     }

@@ -18,8 +18,9 @@ use super::{
     reply::{self, Reply},
 };
 
-/// GET gives the request's head as JSON; methods with a body get the body back as it arrives. A
-/// client that sends without reading is slowed down to its own reading: nothing is gathered here.
+/// Returns the request's head as JSON for GET; methods with a body get the body back as it arrives.
+/// A client that sends without reading is slowed down to its own reading rate, because nothing is
+/// buffered here.
 pub(super) fn respond(peer: &PeerInfo, request: Request<RequestBody>) -> Reply {
     const ALLOWED: [Method; 6] =
         [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
@@ -35,7 +36,7 @@ pub(super) fn respond(peer: &PeerInfo, request: Request<RequestBody>) -> Reply {
     let mut reply = reply::empty(StatusCode::OK);
     let headers = reply.headers_mut();
     headers.insert(header::CONTENT_TYPE, media_type);
-    // What a stranger sent must not run in a browser as this server's page.
+    // Content from a client must not run in a browser as part of this site.
     let sandbox = HeaderValue::from_static("sandbox");
     headers.insert(header::CONTENT_SECURITY_POLICY, sandbox);
     *reply.body_mut() = MeteredBody::of(Echo(request.into_body()));
@@ -79,7 +80,7 @@ fn head(peer: &PeerInfo, request: &Request<RequestBody>) -> String {
     format!("{value:#}\n")
 }
 
-/// The fields as pairs, in the order of arrival, for a name may come twice.
+/// Returns the fields as pairs, in the order of arrival, because a name can be repeated.
 fn fields(headers: &HeaderMap) -> Value {
     headers
         .iter()

@@ -22,19 +22,19 @@ use super::{
     reply::{self, Reply, error, redirect},
 };
 
-/// The names that stand for a directory.
+/// The index file of a directory.
 const INDEX: &str = "index.html";
 
-/// What a path leads to.
+/// What a path refers to.
 enum Found {
     File(Located),
     Directory(PathBuf),
-    /// A directory, named without the slash that relative links need.
+    /// A directory, requested without the trailing slash that relative links need.
     Slashless,
 }
 
-/// A regular file below the root that could be opened when it was looked for. It is not kept open
-/// until bytes of it can be sent.
+/// A regular file below the root that could be opened. It is not kept open until its bytes can be
+/// sent.
 #[derive(Clone, Debug)]
 pub(super) struct Located {
     root: Arc<Path>,
@@ -42,7 +42,7 @@ pub(super) struct Located {
     identity: Identity,
 }
 
-/// What tells whether a name still leads to the same file.
+/// Identifies a file, to check that a name still refers to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Identity {
     number: (u64, u64),
@@ -65,7 +65,7 @@ impl Identity {
 }
 
 impl Located {
-    /// Opens the file, if its name still leads to it.
+    /// Opens the file, if its name still refers to it.
     fn open(&self) -> io::Result<File> {
         let file = open_beneath(&self.root, &self.path)?;
         match Identity::of(&file.metadata()?) == self.identity {
@@ -95,7 +95,7 @@ pub(super) async fn respond(
         }
         Ok(Ok(Found::Slashless)) => {
             let query = request.uri().query().map(|query| format!("?{query}"));
-            // Two slashes in front would name another host.
+            // Two leading slashes would name another host.
             let path = format!("/{}/{}", path.trim_start_matches('/'), query.unwrap_or_default());
             redirect(StatusCode::MOVED_PERMANENTLY, &path)
         }
@@ -109,7 +109,7 @@ pub(super) async fn respond(
     }
 }
 
-/// A listing as a page, if there is room for what most directories hold.
+/// Returns a listing as a page, if there is room for that of most directories.
 fn page(listing: ListingBody) -> Reply {
     if !listing.has_room() {
         return reply::busy();
@@ -123,7 +123,7 @@ fn page(listing: ListingBody) -> Reply {
 
 const NOT_HERE: &str = "No such file.";
 
-/// Whether the error says that there is nothing to be served under a name.
+/// Returns whether the error means that there is nothing to serve under this name.
 fn is_missing(cause: &io::Error) -> bool {
     matches!(
         cause.kind(),
@@ -131,8 +131,8 @@ fn is_missing(cause: &io::Error) -> bool {
     )
 }
 
-/// The path below the root that a request's path names, or nothing if it names none: steps
-/// upwards, hidden files (`.well-known` apart), and bytes that are no part of a name.
+/// Returns the path below the root that a request path names, or `None` for invalid ones: parent
+/// directories, hidden files (except `.well-known`), and bytes that cannot be part of a name.
 fn relative(path: &str) -> Option<PathBuf> {
     let mut relative = PathBuf::new();
     for segment in path.split('/').filter(|segment| !segment.is_empty()) {
@@ -154,16 +154,16 @@ fn os_string(name: Vec<u8>) -> Option<OsString> {
 
 #[cfg(not(unix))]
 fn os_string(name: Vec<u8>) -> Option<OsString> {
-    // A colon names a drive or a stream of a file on Windows.
+    // On Windows a colon names a drive or a stream of a file.
     String::from_utf8(name).ok().filter(|name| !name.contains(':')).map(OsString::from)
 }
 
-/// The file or directory below `root`, which must be canonical.
+/// Returns the file or directory below `root`, which must be canonical.
 fn find(root: &Arc<Path>, relative: &Path, is_slashed: bool) -> io::Result<Found> {
     let path = inside(root, &root.join(relative))?;
     let metadata = fs::metadata(&path)?;
     if !metadata.is_dir() {
-        // `name/` is not `name`.
+        // `name/` is not the same as `name`.
         return if is_slashed { Err(missing()) } else { open(root, path) };
     }
     if !is_slashed {
@@ -171,7 +171,7 @@ fn find(root: &Arc<Path>, relative: &Path, is_slashed: bool) -> io::Result<Found
     }
     match inside(root, &path.join(INDEX)).and_then(|index| open(root, index)) {
         Err(cause) if is_missing(&cause) => {
-            // Whether it may be read, before a listing is promised.
+            // Checks that it can be read before a listing is promised.
             drop(fs::read_dir(&path)?);
             Ok(Found::Directory(path))
         }
@@ -179,12 +179,12 @@ fn find(root: &Arc<Path>, relative: &Path, is_slashed: bool) -> io::Result<Found
     }
 }
 
-/// The path with every symbolic link followed, if that is still below `root`.
+/// Returns the path with all symbolic links resolved, if that is still below `root`.
 fn inside(root: &Path, path: &Path) -> io::Result<PathBuf> {
     match fs::canonicalize(path) {
         Ok(path) if path.starts_with(root) => Ok(path),
         Err(cause) if cause.kind() == io::ErrorKind::PermissionDenied => Err(cause),
-        // Nothing there, a circle of links, a name too long: all the same to the peer.
+        // A missing file, a loop of links, a name that is too long: all the same to the peer.
         Ok(_) | Err(_) => Err(missing()),
     }
 }
@@ -193,7 +193,7 @@ fn missing() -> io::Error {
     io::ErrorKind::NotFound.into()
 }
 
-/// Opens a regular file; a pipe would block, a device has no end.
+/// Opens a regular file; a pipe would block, and a device has no end.
 fn open(root: &Arc<Path>, path: PathBuf) -> io::Result<Found> {
     if !fs::symlink_metadata(&path)?.is_file() {
         return Err(missing());
@@ -207,8 +207,8 @@ fn open(root: &Arc<Path>, path: PathBuf) -> io::Result<Found> {
     Ok(Found::File(Located { root: Arc::clone(root), path, identity }))
 }
 
-/// Opens a file that was found below `root`, if it still is there: the kernel looks again, so that
-/// a link put in its way meanwhile leads nowhere.
+/// Opens a file that was found below `root`, if it is still there: the kernel resolves the path
+/// again, so that a link created in the meantime cannot lead outside.
 #[cfg(target_os = "linux")]
 fn open_beneath(root: &Path, path: &Path) -> io::Result<File> {
     use rustix::{
@@ -222,7 +222,7 @@ fn open_beneath(root: &Path, path: &Path) -> io::Result<File> {
     match openat2(&directory, relative, flags, Mode::empty(), resolve) {
         Ok(file) => Ok(file.into()),
         Err(Errno::XDEV | Errno::LOOP) => Err(missing()),
-        // Kernels before 5.6, and sandboxes that do not know the call.
+        // Kernels before 5.6, and sandboxes that do not support the call.
         Err(Errno::NOSYS | Errno::PERM) => File::open(path),
         Err(cause) => Err(cause.into()),
     }
@@ -244,7 +244,8 @@ fn file(headers: &HeaderMap, file: Located, client: &Client) -> Reply {
         return with_date(reply::empty(StatusCode::NOT_MODIFIED), field);
     }
     let length = file.identity.length;
-    // RFC 9110 §13.1.5: a part only of what the client has already, all of anything else.
+    // RFC 9110 §13.1.5: return a part only if the client already has the same representation, and
+    // otherwise everything.
     let is_same = !headers.contains_key(header::IF_RANGE)
         || (modified.is_some() && date(headers, header::IF_RANGE) == modified);
     let nothing = HeaderMap::new();
@@ -260,7 +261,7 @@ fn file(headers: &HeaderMap, file: Located, client: &Client) -> Reply {
     with_date(reply::with_type(reply, &media_type), field)
 }
 
-/// HTTP's dates know no fractions.
+/// Truncates a time to whole seconds, as in HTTP dates.
 fn whole_seconds(time: SystemTime) -> SystemTime {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     UNIX_EPOCH + Duration::from_secs(since.as_secs())

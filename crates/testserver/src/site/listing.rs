@@ -19,29 +19,29 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::BoxError;
 
-/// The most names that a listing shows.
+/// The maximum number of names in a listing.
 const MAX_ITEMS: usize = 10_000;
 
-/// What a name takes in memory, beside its bytes.
+/// The memory of a name in addition to its bytes.
 const ITEM_OVERHEAD: usize = size_of::<Item>() + 16;
 
-/// Bytes that a listing has to be able to hold before it is promised.
+/// The number of bytes that a listing must be able to hold before it is promised.
 const USUAL_SIZE: usize = MAX_ITEMS * (ITEM_OVERHEAD + 32);
 
-/// For so long a directory that was read is shown to others as well: however many ask at once, it is
-/// read once.
+/// For how long the content of a directory is reused for other requests, so that it is read only
+/// once.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// The most directories that are kept for others.
+/// The maximum number of directories kept for reuse.
 const MAX_KEPT: usize = 8;
 
-/// The most directories that are read at once, over the whole server.
+/// The maximum number of directories read concurrently by the whole server.
 const MAX_READING: usize = 2;
 
-/// What need not be encoded in a path segment (RFC 3986 §2.3).
+/// Characters that need no encoding in a path segment (RFC 3986 §2.3).
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// One line of a listing. Directories sort first.
+/// An entry of a listing. Directories sort first.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Item {
     is_file: bool,
@@ -49,14 +49,14 @@ struct Item {
     length: u64,
 }
 
-/// What a directory held when it was read.
+/// The content of a directory at the time of reading.
 #[derive(Debug)]
 struct Snapshot {
     items: Vec<Item>,
     _held: Held,
 }
 
-/// The directories that were read a moment ago.
+/// The directories read recently.
 #[derive(Debug)]
 pub(super) struct Listings {
     kept: Mutex<Vec<Kept>>,
@@ -91,7 +91,7 @@ impl Listings {
         kept.push(Kept { path, since: Instant::now(), snapshot: Arc::clone(snapshot) });
     }
 
-    /// What a directory holds.
+    /// Returns the content of a directory.
     async fn read(&self, path: PathBuf, share: Arc<Share>) -> Result<Arc<Snapshot>, BoxError> {
         let _turn = self.reading.acquire().await?;
         if let Some(snapshot) = self.find(&path) {
@@ -108,13 +108,13 @@ impl Listings {
     }
 }
 
-/// The files and directories in `path`, hidden ones left out.
+/// Returns the files and directories in `path`, except hidden ones.
 fn read_items(path: &Path) -> io::Result<Vec<Item>> {
     let mut items = Vec::new();
     for entry in fs::read_dir(path)?.take(MAX_ITEMS) {
         let entry = entry?;
         let name = entry.file_name().into_encoded_bytes();
-        // A link that leads nowhere is nothing to offer.
+        // A broken link is left out.
         let Ok(metadata) = fs::metadata(entry.path()) else { continue };
         if name.starts_with(b".") || !(metadata.is_file() || metadata.is_dir()) {
             continue;
@@ -127,11 +127,12 @@ fn read_items(path: &Path) -> io::Result<Vec<Item>> {
     Ok(items)
 }
 
-/// The page of a directory, made as it is taken. The directory is read when the first byte can leave.
+/// The page of a directory, generated as it is read by the peer. The directory is read when the
+/// first byte can be sent.
 pub(super) struct ListingBody {
     listings: Arc<Listings>,
     share: Arc<Share>,
-    /// The path that was asked for.
+    /// The requested path.
     asked: String,
     state: State,
 }
@@ -158,12 +159,12 @@ impl ListingBody {
         }
     }
 
-    /// Whether there is room for what most directories hold.
+    /// Returns whether there is room for the listing of most directories.
     pub(super) fn has_room(&self) -> bool {
         self.share.room() >= USUAL_SIZE
     }
 
-    /// A few KiB of text: what every request may hold.
+    /// Creates a piece from a few KiB of text, which every request may hold.
     fn piece(&self, text: String) -> Piece {
         let held = self.share.piece(text.len());
         Piece::holding(text.into(), Arc::new(held))
@@ -211,7 +212,7 @@ impl Source for ListingBody {
     }
 }
 
-/// The page down to its table.
+/// Returns the page up to its table.
 fn head(path: &str) -> String {
     let title = escaped(&percent_decode_str(path).decode_utf8_lossy());
     let mut html = format!(
@@ -227,8 +228,8 @@ fn head(path: &str) -> String {
     html
 }
 
-/// Some lines of the table from this item on, with the end of the page behind the last; and which item
-/// is next.
+/// Returns some lines of the table from this item on, followed by the end of the page after the
+/// last one, and the index of the next item.
 fn lines(items: &[Item], mut next: usize) -> (String, usize) {
     let mut html = String::new();
     while let Some(Item { is_file, name, length }) = items.get(next)

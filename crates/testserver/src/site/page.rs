@@ -1,4 +1,4 @@
-//! The page at `/`: over which protocol did it come?
+//! The page at `/`, which shows the protocol that it was loaded over.
 
 use http::{HeaderValue, StatusCode, Version, header};
 
@@ -9,7 +9,7 @@ use super::{
 
 const TEMPLATE: &str = include_str!("page.html");
 
-/// The page, whole in itself and without scripts.
+/// Returns the page, which is self-contained and has no scripts.
 pub(super) fn respond(client: &Client, version: Version) -> Reply {
     let (protocol, carrier) = match (version, client.peer.secure) {
         (Version::HTTP_3, _) => ("HTTP/3", "QUIC, with TLS 1.3 inside"),
@@ -36,7 +36,7 @@ pub(super) fn respond(client: &Client, version: Version) -> Reply {
         .replace("{{hint}}", hint)
         .replace("{{remote}}", &client.peer.remote.to_string());
     let mut reply = reply::typed(StatusCode::OK, "text/html; charset=utf-8", html);
-    // A stored page would name the protocol of another day.
+    // A cached page would name a protocol used earlier.
     reply.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     reply
 }

@@ -2,19 +2,19 @@
 
 use http::{HeaderMap, HeaderValue, header};
 
-/// What a request's `Range` asks of a representation.
+/// The requested part of a representation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// All of it: no range, or one that this server does not serve, which RFC 9110 §14.2 lets it
-    /// ignore (several ranges, another unit, not a range at all).
+    /// All of it: there is no range, or one that this server does not support, which RFC 9110 §14.2
+    /// allows it to ignore (several ranges, another unit, a malformed range).
     All,
-    /// The bytes from `.0` to before `.1`.
+    /// The bytes from `.0` up to, but excluding, `.1`.
     Part(u64, u64),
-    /// Nothing of it can be satisfied: 416.
+    /// The range cannot be satisfied: 416.
     Nothing,
 }
 
-/// Reads the `Range` field against a representation of `length` bytes.
+/// Parses the `Range` field for a representation of `length` bytes.
 pub(super) fn wanted(headers: &HeaderMap, length: u64) -> Wanted {
     let mut fields = headers.get_all(header::RANGE).iter();
     match (fields.next(), fields.next()) {
@@ -44,7 +44,8 @@ fn parse(field: &HeaderValue, length: u64) -> Option<Wanted> {
     Some(if first >= length { Wanted::Nothing } else { Wanted::Part(first, end.min(length)) })
 }
 
-/// A number of digits alone; one too big for 64 bits is beyond every representation.
+/// Parses a number that consists only of digits; one that exceeds 64 bits is beyond every
+/// representation.
 fn number(digits: &str) -> Option<u64> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;

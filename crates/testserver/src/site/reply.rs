@@ -1,4 +1,4 @@
-//! Making responses.
+//! Creating responses.
 
 use eyas_http::serve::{RequestBody, metered::MeteredBody};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
@@ -18,19 +18,19 @@ pub(super) fn signed(mut reply: Reply) -> Reply {
     reply
 }
 
-/// A response without content.
+/// Returns a response without content.
 pub(super) fn empty(status: StatusCode) -> Reply {
     let mut reply = Response::new(MeteredBody::empty());
     *reply.status_mut() = status;
     reply
 }
 
-/// A response of plain text.
+/// Returns a plain-text response.
 pub(super) fn text(status: StatusCode, text: String) -> Reply {
     typed(status, "text/plain; charset=utf-8", text)
 }
 
-/// A response of this media type.
+/// Returns a response with this media type.
 pub(super) fn typed(status: StatusCode, media_type: &'static str, body: String) -> Reply {
     let mut reply = empty(status);
     reply.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
@@ -38,12 +38,12 @@ pub(super) fn typed(status: StatusCode, media_type: &'static str, body: String) 
     reply
 }
 
-/// An error that says what is wrong.
+/// Returns an error response with a description.
 pub(super) fn error(status: StatusCode, what: &str) -> Reply {
     text(status, format!("{status}\n{what}\n"))
 }
 
-/// What is said while the server holds as much as it may.
+/// Returns the response for when the server's budget is used up.
 pub(super) fn busy() -> Reply {
     let what = "The server is busy with other requests. Try again in a moment.";
     let mut reply = error(StatusCode::SERVICE_UNAVAILABLE, what);
@@ -51,7 +51,7 @@ pub(super) fn busy() -> Reply {
     reply
 }
 
-/// A redirection; a location that cannot be written in a field is an error of the server.
+/// Returns a redirection; a location that is not valid in a header field is a server error.
 pub(super) fn redirect(status: StatusCode, location: &str) -> Reply {
     match HeaderValue::try_from(location) {
         Ok(location) => {
@@ -63,7 +63,8 @@ pub(super) fn redirect(status: StatusCode, location: &str) -> Reply {
     }
 }
 
-/// What to say to a request with none of these methods: OPTIONS is answered, the rest refused.
+/// Returns the response to a request with none of these methods: OPTIONS is answered, others are
+/// refused.
 pub(super) fn refusal(request: &Request<RequestBody>, methods: &[Method]) -> Option<Reply> {
     if methods.contains(request.method()) {
         return None;
@@ -77,7 +78,7 @@ pub(super) fn refusal(request: &Request<RequestBody>, methods: &[Method]) -> Opt
     Some(reply)
 }
 
-/// The answer to OPTIONS.
+/// Returns the response to OPTIONS.
 pub(super) fn options(methods: &[Method]) -> Reply {
     let mut reply = empty(StatusCode::NO_CONTENT);
     allow_field(reply.headers_mut(), methods);
@@ -96,7 +97,7 @@ fn allow_field(headers: &mut HeaderMap, methods: &[Method]) {
     }
 }
 
-/// The representation, or the part that the request asks for.
+/// Returns the representation, or the part that the request asks for.
 pub(super) fn ranged(
     headers: &HeaderMap,
     length: u64,
@@ -127,7 +128,7 @@ fn content_range(reply: &mut Reply, range: &str) {
     }
 }
 
-/// Sets the media type, unless the response says its own already.
+/// Sets the media type, unless the response already has one.
 pub(super) fn with_type(mut reply: Reply, media_type: &str) -> Reply {
     if !reply.headers().contains_key(header::CONTENT_TYPE)
         && let Ok(field) = HeaderValue::try_from(media_type)

@@ -1,4 +1,4 @@
-//! A stretch of a file, read piece by piece as the peer takes it.
+//! A range of a file, read piece by piece at the rate of the peer.
 
 use std::{
     fs::File,
@@ -16,10 +16,10 @@ use tokio::task::JoinHandle;
 use super::Located;
 use crate::site::BoxError;
 
-/// A file that stays open, with the right to it.
+/// An open file, with the permission to keep it open.
 type Kept = Option<(File, OpenFile)>;
 
-/// A stretch of a file.
+/// A range of a file.
 pub(super) struct FileBody {
     file: Located,
     share: Arc<Share>,
@@ -30,7 +30,7 @@ pub(super) struct FileBody {
 }
 
 impl FileBody {
-    /// The bytes from `position` to before `end`.
+    /// Creates the range from `position` up to, but excluding, `end`.
     pub(super) fn new(file: Located, share: Arc<Share>, position: u64, end: u64) -> Self {
         Self { file, share, position, end, kept: None, reading: None }
     }
@@ -40,7 +40,7 @@ impl FileBody {
     }
 
     fn read(&mut self, room: usize) -> JoinHandle<io::Result<(Kept, Piece)>> {
-        // A window of a few bytes must not make as many reads.
+        // A window of a few bytes must not cause as many reads.
         let room = room.clamp(LEAST_PIECE, PIECE) as u64;
         let held = self.share.piece(self.left().min(room) as usize);
         let is_last = held.bytes() as u64 == self.left();
@@ -62,7 +62,7 @@ impl FileBody {
 }
 
 impl Source for FileBody {
-    /// The next bytes: about `room`, and fewer if the server is short.
+    /// Returns the next bytes: about `room`, and fewer if the server is short of memory.
     fn poll_next(
         &mut self,
         cx: &mut Context<'_>,
@@ -94,7 +94,7 @@ fn piece(file: &mut File, held: Held) -> io::Result<Piece> {
     let mut bytes = BytesMut::zeroed(held.bytes());
     let read = file.read(&mut bytes)?;
     if read == 0 {
-        // It has become shorter than the length that was announced.
+        // The file has become shorter than the announced length.
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     bytes.truncate(read);
