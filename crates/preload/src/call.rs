@@ -12,24 +12,24 @@ use crate::local::{
 use crate::transfer::{Parts, Wait, part, receive_first, receive_rest, send, total};
 use crate::{Errno, environment, local::Op};
 
-/// The program passed memory that it does not have.
+/// The program passed invalid memory.
 const FAULT: Errno = Errno(libc::EFAULT);
 
-/// What a program calls.
+/// A call of a program.
 pub(crate) struct Call<'a> {
     pub(crate) request: Request,
     pub(crate) name: &'a [u8],
     pub(crate) control: &'a [u8],
     pub(crate) data: &'a [iovec],
-    /// Where data of the response goes.
+    /// The memory for data of the response.
     pub(crate) room: &'a [iovec],
-    /// Whether a descriptor that comes back ends with the program.
+    /// Whether a received descriptor is closed on exec.
     pub(crate) close_on_exec: bool,
-    /// The option of the descriptor that says how long it waits, and what it says after that.
+    /// The descriptor's timeout option, and the errno when the timeout expires.
     pub(crate) patience: Option<(c_int, Errno)>,
 }
 
-/// What it comes to.
+/// The result of a call.
 pub(crate) struct Answer {
     pub(crate) response: Response,
     pub(crate) descriptor: Option<c_int>,
@@ -48,7 +48,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// A call that waits, unless this descriptor does not.
+    /// Creates a call that waits, unless the descriptor is non-blocking.
     pub(crate) fn waiting(op: Op, fd: c_int, flags: c_int, patience: (c_int, Errno)) -> Self {
         let mut call = Self::new(op);
         if flags & libc::MSG_DONTWAIT == 0 && !is_nonblocking(fd) {
@@ -70,7 +70,7 @@ impl<'a> Call<'a> {
         Ok(answer)
     }
 
-    /// Makes the call; `fd` says how long it may wait.
+    /// Makes the call; `fd` determines how long it may wait.
     pub(crate) fn make(mut self, fd: Option<c_int>) -> Result<Answer, Errno> {
         let data = total(self.data)?;
         let room = total(self.room)?.min(MAX_DATA);
@@ -87,7 +87,8 @@ impl<'a> Call<'a> {
         let mut connection = Connection::take().map_err(gone)?;
         let mut sent = send(connection.fd, Parts::new(&ours, self.data, length));
         if sent.is_err_and(|error| error != FAULT) {
-            // It was kept from a call long ago; the supervisor may have gone, or only this.
+            // The connection was kept from a call long ago; the supervisor may have ended, or only
+            // this connection.
             connection.discard();
             connection = Connection::open().map_err(gone)?;
             sent = send(connection.fd, Parts::new(&ours, self.data, length));
@@ -169,7 +170,8 @@ impl<'a> Call<'a> {
     }
 }
 
-/// A supervisor that does not take connections has ended; the limits of this process are its own.
+/// Maps an error of the connection: a supervisor that does not accept connections has ended; errors
+/// of this process's own limits are kept.
 fn gone(error: Errno) -> Errno {
     match error {
         Errno(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EPROTONOSUPPORT) => error,
@@ -177,29 +179,29 @@ fn gone(error: Errno) -> Errno {
     }
 }
 
-/// Does to the descriptor what only who has this end can.
+/// Applies to the descriptor what is possible only at the program's end.
 pub(crate) fn settle(fd: c_int, marks: u32) {
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-    if marks & mark::TAKE_IN != 0 {
+    if marks & mark::REMOVE_TOKEN != 0 {
         let mut token = [0_u8; 8];
         // SAFETY: the token is live and has this length.
         unsafe { libc::syscall(libc::SYS_recvfrom, fd, &raw mut token, 8, flags, 0, 0) };
     }
-    if marks & mark::FILL_OUT != 0 {
+    if marks & mark::ADD_FILLER != 0 {
         static FILL: [u8; FILLER] = [0; FILLER];
         // SAFETY: the filler is live and has this length.
         unsafe { libc::syscall(libc::SYS_sendto, fd, &raw const FILL, FILLER, flags, 0, 0) };
     }
 }
 
-/// Whether nobody who uses the descriptor wants to wait.
+/// Returns whether the descriptor is non-blocking.
 pub(crate) fn is_nonblocking(fd: c_int) -> bool {
     // SAFETY: no memory is passed.
     let flags = unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_GETFL) };
     flags >= 0 && flags as c_int & libc::O_NONBLOCK != 0
 }
 
-/// How long a call may wait, if that was said of the descriptor.
+/// Returns the timeout of the descriptor, if one was set.
 fn limit(fd: c_int, option: c_int) -> Option<libc::timeval> {
     // SAFETY: zeros are a valid time.
     let mut limit: libc::timeval = unsafe { zeroed() };
@@ -212,7 +214,7 @@ fn limit(fd: c_int, option: c_int) -> Option<libc::timeval> {
     (asked == 0 && (limit.tv_sec != 0 || limit.tv_usec != 0)).then_some(limit)
 }
 
-/// Lets the kernel end the wait, and so decide what signals do to it.
+/// Sets the timeout at the kernel, which also decides the effect of signals.
 fn set_limit(fd: c_int, limit: libc::timeval) -> bool {
     let (level, option) = (libc::SOL_SOCKET, libc::SO_RCVTIMEO);
     let length = size_of::<libc::timeval>();
@@ -222,7 +224,7 @@ fn set_limit(fd: c_int, limit: libc::timeval) -> bool {
     set == 0
 }
 
-/// The library and the supervisor do not understand each other.
+/// Reports that the library and the supervisor have incompatible versions.
 fn complain() {
     const TEXT: &[u8] = b"eyas: the preloaded library and `eyas sctp` are of different versions: \
         use the same eyas for `serve` and for `run --join`\n";
@@ -230,7 +232,7 @@ fn complain() {
     unsafe { libc::syscall(libc::SYS_write, 2, TEXT.as_ptr(), TEXT.len()) };
 }
 
-/// Ends a call that writes: says so by signal, too, where there is nobody to read.
+/// Ends a call that writes: sends the signal too if there is no reader.
 pub(crate) fn broken_pipe(error: Errno, flags: c_int) -> Errno {
     let error = if error == Errno(libc::ECONNRESET) && !supervisor_is_there() {
         Errno(libc::EPIPE)

@@ -1,7 +1,8 @@
 //! Connections to the supervisor, kept for the next call.
 //!
-//! Each call has one to itself. Programs that close whatever they find do not get at them through
-//! libc; what was closed past libc is told by the number of the socket, which no other one has.
+//! Each call has one to itself. Programs that close arbitrary descriptors cannot close them through
+//! libc; one that was closed by a direct system call is detected by the cookie of the socket, which
+//! is unique.
 
 use core::ffi::{c_int, c_void};
 use core::mem::size_of;
@@ -9,28 +10,30 @@ use core::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 use crate::{Errno, environment, last, real};
 
-/// Connections that are known; with more calls at once, further ones last for one call.
+/// The number of connections that are tracked; with more concurrent calls, further ones are used
+/// only once.
 const KEPT: usize = 32;
-/// Programs that use `select` need the numbers below 1024: connections go above this one if they can.
+/// Programs that use `select` need numbers below 1024: connections use numbers above this one if
+/// possible.
 const ABOVE: c_int = 900;
-/// What a place holds besides a descriptor that is not used at the moment.
+/// The value of a place without an idle descriptor.
 const EMPTY: i32 = -1;
 
-/// Descriptors that wait for a call.
+/// Idle descriptors.
 static IDLE: [AtomicI32; KEPT] = [const { AtomicI32::new(EMPTY) }; KEPT];
-/// Descriptors that exist, in use or not.
+/// Existing descriptors, in use or not.
 static OPEN: [AtomicI32; KEPT] = [const { AtomicI32::new(EMPTY) }; KEPT];
-/// The number of each socket.
+/// The cookie of each socket.
 static COOKIE: [AtomicU64; KEPT] = [const { AtomicU64::new(0) }; KEPT];
 
-/// A connection that one call has to itself.
+/// A connection that is used by one call exclusively.
 pub(crate) struct Connection {
     pub(crate) fd: c_int,
     place: Option<usize>,
 }
 
 impl Connection {
-    /// One that is there already, or a new one.
+    /// Returns an existing connection, or a new one.
     pub(crate) fn take() -> Result<Self, Errno> {
         if environment::owns_tables() {
             for place in 0..KEPT {
@@ -41,14 +44,14 @@ impl Connection {
                 if cookie(fd) == Some(COOKIE[place].load(Ordering::Relaxed)) {
                     return Ok(Self { fd, place: Some(place) });
                 }
-                // Somebody closed it, and may have given the number to something else.
+                // It was closed, and its number may have been reused.
                 OPEN[place].store(EMPTY, Ordering::Release);
             }
         }
         Self::open()
     }
 
-    /// A new one.
+    /// Opens a new connection.
     pub(crate) fn open() -> Result<Self, Errno> {
         let (address, length) = environment::supervisor().ok_or(Errno(libc::EPROTONOSUPPORT))?;
         let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
@@ -73,8 +76,8 @@ impl Connection {
         Ok(Self { fd, place: register(fd) })
     }
 
-    /// Does something in which the thread may be cancelled: the connection ends with the thread then, and
-    /// with it the call that waits.
+    /// Runs something during which the thread may be cancelled: then the connection is closed,
+    /// which also ends the waiting call.
     pub(crate) fn unless_cancelled<T>(&self, action: impl FnOnce() -> T) -> T {
         let mut record = real::CleanupRecord::default();
         // SAFETY: record and connection are live until the record is taken back, in this frame.
@@ -85,7 +88,7 @@ impl Connection {
         outcome
     }
 
-    /// The call is over, and nothing of it is on its way any more.
+    /// Returns the connection after a call, when none of its data is in flight any more.
     pub(crate) fn put_back(self) {
         match self.place {
             Some(place) if environment::owns_tables() => {
@@ -95,7 +98,7 @@ impl Connection {
         }
     }
 
-    /// Nobody knows what is still on its way.
+    /// Closes the connection because unknown data may still be in flight.
     pub(crate) fn discard(self) {
         if let Some(place) = self.place
             && environment::owns_tables()
@@ -106,14 +109,14 @@ impl Connection {
     }
 }
 
-/// What libc calls in a thread that is cancelled.
+/// Called by libc in a thread that is cancelled.
 unsafe extern "C" fn abandon(connection: *mut c_void) {
     // SAFETY: it was passed as such, and is live still.
     let connection = unsafe { connection.cast::<Connection>().read() };
     connection.discard();
 }
 
-/// A place for a descriptor, if there is one.
+/// Returns a place for a descriptor, if there is one.
 fn register(fd: c_int) -> Option<usize> {
     if !environment::owns_tables() {
         return None;
@@ -126,7 +129,7 @@ fn register(fd: c_int) -> Option<usize> {
     Some(place)
 }
 
-/// The same connection at a number that programs do not use.
+/// Moves the connection to a number that programs do not use.
 fn move_to_high_number(fd: c_int) -> c_int {
     let command = libc::F_DUPFD_CLOEXEC;
     // SAFETY: no memory is passed.
@@ -138,7 +141,7 @@ fn move_to_high_number(fd: c_int) -> c_int {
     higher
 }
 
-/// A number that no other socket has.
+/// Returns a number that no other socket has.
 fn cookie(fd: c_int) -> Option<u64> {
     let mut number = 0_u64;
     let mut length = size_of::<u64>() as libc::socklen_t;
@@ -155,14 +158,14 @@ fn close(fd: c_int) {
     unsafe { libc::syscall(libc::SYS_close, fd) };
 }
 
-/// Whether a number is that of a connection.
+/// Returns whether a number is that of a connection.
 pub(crate) fn is_one(fd: c_int) -> bool {
     OPEN.iter().zip(&COOKIE).any(|(open, number)| {
         open.load(Ordering::Relaxed) == fd && cookie(fd) == Some(number.load(Ordering::Relaxed))
     })
 }
 
-/// Calls libc's `close_range` for all numbers between these that are not connections.
+/// Calls libc's `close_range` for all numbers in this range that are not connections.
 pub(crate) fn close_around(first: u32, last: u32, flags: c_int) -> c_int {
     let mut from = first;
     loop {
@@ -184,7 +187,8 @@ pub(crate) fn close_around(first: u32, last: u32, flags: c_int) -> c_int {
     }
 }
 
-/// A child of `fork` shares its parent's connections, and must not speak on them.
+/// Drops all connections in a child of `fork`, which shares them with its parent and must not use
+/// them.
 pub(crate) fn let_go_of_all() {
     for place in 0..KEPT {
         let fd = OPEN[place].swap(EMPTY, Ordering::Relaxed);

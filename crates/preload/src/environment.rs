@@ -1,14 +1,15 @@
-//! Where the supervisor is, and which process this is.
+//! The address of the supervisor, and the identity of this process.
 
 use core::ffi::{CStr, c_int};
 use core::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::{connection, local};
 
-/// The longest path of a local socket, and the zero byte behind it.
+/// The maximum length of a local socket's path, including its final zero byte.
 const MAX_PATH: usize = 108;
 
-/// The process that the tables here belong to. A child of `vfork` is another one and shares them.
+/// The process that the tables belong to. A child of `vfork` is a different process that shares
+/// them.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 static KEY: AtomicU64 = AtomicU64::new(0);
 /// Written once, before `LENGTH` is set.
@@ -23,7 +24,7 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// Reads the environment, once: programs may change it.
+/// Reads the environment, once, because programs may change it.
 pub(crate) fn read() {
     PROCESS.store(this_process(), Ordering::Relaxed);
     const NAME: &[u8; local::ENVIRONMENT.len() + 1] = b"EYAS_SCTP_SOCKET\0";
@@ -48,7 +49,7 @@ pub(crate) fn read() {
     unsafe { pthread_atfork(None, None, Some(in_child)) };
 }
 
-/// A child of `fork` has tables of its own, and its parent's connections.
+/// Resets the tables in a child of `fork`, which has inherited its parent's connections.
 extern "C" fn in_child() {
     PROCESS.store(this_process(), Ordering::Relaxed);
     connection::let_go_of_all();
@@ -59,17 +60,17 @@ fn this_process() -> i32 {
     unsafe { libc::getpid() }
 }
 
-/// Whether the tables are this process's own.
+/// Returns whether the tables belong to this process.
 pub(crate) fn owns_tables() -> bool {
     PROCESS.load(Ordering::Relaxed) == this_process()
 }
 
-/// What a request shows.
+/// Returns the key that requests contain.
 pub(crate) fn key() -> u64 {
     KEY.load(Ordering::Relaxed)
 }
 
-/// The address of the supervisor, and its length.
+/// Returns the address of the supervisor, and its length.
 pub(crate) fn supervisor() -> Option<(libc::sockaddr_un, libc::socklen_t)> {
     let length = LENGTH.load(Ordering::Acquire);
     if length == 0 {

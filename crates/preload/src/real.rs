@@ -23,7 +23,7 @@ impl Function {
         Self { name, next: AtomicPtr::new(null_mut()) }
     }
 
-    /// Its address; null if this libc does not have it.
+    /// Returns its address; null if this libc does not have it.
     fn find(&self) -> *mut c_void {
         let mut next = self.next.load(Ordering::Relaxed);
         if next.is_null() {
@@ -59,7 +59,7 @@ macro_rules! functions {
             }
         )*
 
-        /// Looks all of them up, so that no later call has to: that may allocate.
+        /// Looks up all functions, so that no later call has to, because that may allocate.
         pub(crate) fn find_all() {
             $(function::$name.find();)*
             PUSH.find();
@@ -68,18 +68,19 @@ macro_rules! functions {
     };
 }
 
-/// What libc keeps of a function to be called at a cancellation (`struct _pthread_cleanup_buffer`): three
-/// or four words.
+/// Memory for libc's record of a cancellation handler (`struct _pthread_cleanup_buffer`): three or
+/// four words.
 #[derive(Default)]
 pub(crate) struct CleanupRecord([usize; 4]);
 
 static PUSH: Function = Function::new("_pthread_cleanup_push\0");
 static POP: Function = Function::new("_pthread_cleanup_pop\0");
 
-/// Has a function called with the argument if the thread is cancelled, where libc can do it.
+/// Registers a function to be called with the argument if the thread is cancelled, if libc supports
+/// it.
 ///
 /// # Safety
-/// Record and argument stay where they are until [`pop_cleanup`], which the same frame calls.
+/// Record and argument are not moved until [`pop_cleanup`], which the same frame calls.
 pub(crate) unsafe fn push_cleanup<T>(
     record: &mut CleanupRecord,
     then: unsafe extern "C" fn(*mut c_void),
@@ -90,21 +91,21 @@ pub(crate) unsafe fn push_cleanup<T>(
     if !push.is_null() && !POP.find().is_null() {
         // SAFETY: libc's function of this name has this signature.
         let push: Push = unsafe { transmute(push) };
-        // SAFETY: the caller says so.
+        // SAFETY: guaranteed by the caller.
         unsafe { push((&raw mut record.0).cast(), then, (&raw const *argument).cast_mut().cast()) };
     }
 }
 
-/// Takes the record back.
+/// Removes the record.
 ///
 /// # Safety
-/// It was handed in last of all.
+/// It is the one that was registered last.
 pub(crate) unsafe fn pop_cleanup(record: &mut CleanupRecord) {
     let pop = POP.find();
     if record.0[0] != 0 && !pop.is_null() {
         // SAFETY: libc's function of this name has this signature.
         let pop: unsafe extern "C" fn(*mut c_void, c_int) = unsafe { transmute(pop) };
-        // SAFETY: the caller says so.
+        // SAFETY: guaranteed by the caller.
         unsafe { pop((&raw mut record.0).cast(), 0) };
     }
 }

@@ -1,8 +1,8 @@
 //! Which descriptors are SCTP sockets.
 //!
-//! What is known to be something else passes after a look at one byte. What is not known, or was a
-//! socket of ours when it was last looked at, is asked: descriptors change their meaning where no
-//! function of libc that could be interposed is called.
+//! Descriptors that are known to be something else cost one byte's lookup. Those that are unknown,
+//! or were SCTP sockets at the last check, are checked again, because a descriptor's number can be
+//! reused without a call of any libc function that could be interposed.
 
 use core::mem::{offset_of, size_of, zeroed};
 use core::sync::atomic::{AtomicU8, Ordering};
@@ -12,9 +12,9 @@ use libc::c_int;
 use crate::environment;
 use crate::local::{Descriptor, MAX_NAME};
 
-/// Descriptors of which something is kept; those above are asked each time.
+/// The number of descriptors that are tracked; those above are checked every time.
 const KEPT: usize = 65_536;
-/// It may be one of ours.
+/// It may be an SCTP socket.
 const UNKNOWN: u8 = 0;
 /// It is something else.
 const FOREIGN: u8 = 1;
@@ -25,7 +25,7 @@ fn place(fd: c_int) -> Option<&'static AtomicU8> {
     usize::try_from(fd).ok().and_then(|index| TABLE.get(index))
 }
 
-/// The SCTP socket that this is, if it is one.
+/// Returns the SCTP socket of this descriptor, if it is one.
 #[inline]
 pub(crate) fn socket(fd: c_int) -> Option<Descriptor> {
     match place(fd) {
@@ -40,7 +40,7 @@ fn ask(fd: c_int, place: Option<&AtomicU8>) -> Option<Descriptor> {
         return None;
     }
     let found = peer(fd);
-    // A child of `vfork` may have another descriptor of this number.
+    // A child of `vfork` may have another descriptor with this number.
     if let (None, Some(place)) = (found, place)
         && environment::owns_tables()
     {
@@ -49,7 +49,7 @@ fn ask(fd: c_int, place: Option<&AtomicU8>) -> Option<Descriptor> {
     found
 }
 
-/// What the name of the far end says.
+/// Returns what the name of the far end states.
 fn peer(fd: c_int) -> Option<Descriptor> {
     // SAFETY: zeros are a valid address.
     let mut address: libc::sockaddr_un = unsafe { zeroed() };
@@ -77,14 +77,14 @@ fn peer(fd: c_int) -> Option<Descriptor> {
     Descriptor::parse(&name)
 }
 
-/// This number means something else from now on.
+/// Forgets this number, which refers to something else from now on.
 pub(crate) fn forget(fd: c_int) {
     if let Some(place) = place(fd) {
         place.store(UNKNOWN, Ordering::Relaxed);
     }
 }
 
-/// So do all of these.
+/// Forgets a range of numbers.
 pub(crate) fn forget_range(first: usize, last: usize) {
     let last = last.min(KEPT - 1);
     for place in TABLE.get(first..=last).unwrap_or_default() {

@@ -8,10 +8,10 @@ use libc::{c_void, iovec, msghdr, ssize_t};
 
 use crate::{Errno, last};
 
-/// Parts that one system call takes; few, for stacks of signal handlers are small.
+/// The maximum number of parts per system call; small, because stacks of signal handlers are small.
 const BATCH: usize = 24;
 
-/// Pieces of memory, some of which have been dealt with.
+/// Pieces of memory, some of which have been processed.
 pub(crate) struct Parts<'a> {
     ours: &'a [iovec],
     program: &'a [iovec],
@@ -20,12 +20,12 @@ pub(crate) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Ours and the program's, of which only this many bytes count.
+    /// Creates parts from our memory and the program's, of which only this many bytes count.
     pub(crate) fn new(ours: &'a [iovec], program: &'a [iovec], left: usize) -> Self {
         Self { ours, program, done: 0, left }
     }
 
-    /// The next pieces, and how many.
+    /// Returns the number of the next pieces, and writes them to `batch`.
     fn batch(&self, batch: &mut [iovec; BATCH]) -> usize {
         let (mut skip, mut left, mut count) = (self.done, self.left, 0);
         for part in self.ours.iter().chain(self.program) {
@@ -50,7 +50,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The sum of lengths; `EINVAL` if there are too many, as the kernel says.
+/// Returns the sum of lengths; `EINVAL` if there are too many, as in the kernel.
 pub(crate) fn total(parts: &[iovec]) -> Result<usize, Errno> {
     let add = |sum: usize, part: &iovec| sum.checked_add(part.iov_len);
     let sum = parts.iter().try_fold(0, add).filter(|sum| *sum <= isize::MAX as usize);
@@ -67,7 +67,7 @@ fn message(batch: &mut [iovec; BATCH], count: usize) -> msghdr {
 
 const NOTHING: iovec = iovec { iov_base: null_mut(), iov_len: 0 };
 
-/// Sends all of it.
+/// Sends everything.
 pub(crate) fn send(fd: c_int, mut parts: Parts<'_>) -> Result<(), Errno> {
     while parts.left > 0 {
         let mut batch = [NOTHING; BATCH];
@@ -88,7 +88,7 @@ pub(crate) fn send(fd: c_int, mut parts: Parts<'_>) -> Result<(), Errno> {
     Ok(())
 }
 
-/// What came with the first bytes.
+/// What was received with the first bytes.
 pub(crate) struct First {
     pub(crate) length: usize,
     pub(crate) descriptor: Option<c_int>,
@@ -97,13 +97,13 @@ pub(crate) struct First {
 /// How to wait for the first bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// In libc's function, which ends if the thread is cancelled, and for a signal.
+    /// In libc's function, which ends if the thread is cancelled or a signal arrives.
     Cancellable,
-    /// In spite of everything.
+    /// Regardless of signals and cancellation.
     Firmly,
 }
 
-/// Receives the first bytes, and a descriptor that comes with them.
+/// Receives the first bytes, and a descriptor if one comes with them.
 pub(crate) fn receive_first(
     fd: c_int,
     parts: &mut Parts<'_>,
@@ -138,7 +138,7 @@ pub(crate) fn receive_first(
     }
 }
 
-/// The descriptor among the control messages.
+/// Returns the descriptor in the control messages.
 fn descriptor(message: &msghdr) -> Option<c_int> {
     // SAFETY: the kernel has filled in the header, and its control memory is live.
     let first = unsafe { libc::CMSG_FIRSTHDR(message).as_ref() }?;
@@ -147,7 +147,7 @@ fn descriptor(message: &msghdr) -> Option<c_int> {
     is_one.then(|| unsafe { libc::CMSG_DATA(first).cast::<c_int>().read_unaligned() })
 }
 
-/// Receives all that is left.
+/// Receives everything that is left.
 pub(crate) fn receive_rest(fd: c_int, mut parts: Parts<'_>, done: usize) -> Result<(), Errno> {
     parts.advance(done);
     while parts.left > 0 {
@@ -169,7 +169,7 @@ pub(crate) fn receive_rest(fd: c_int, mut parts: Parts<'_>, done: usize) -> Resu
     Ok(())
 }
 
-/// A piece of memory that is only read.
+/// Returns a piece of memory that is only read.
 pub(crate) fn part(bytes: &[u8]) -> iovec {
     iovec { iov_base: bytes.as_ptr().cast_mut().cast::<c_void>(), iov_len: bytes.len() }
 }

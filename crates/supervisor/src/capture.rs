@@ -1,4 +1,4 @@
-//! What passes the carrier's sockets, written down for Wireshark as it passes.
+//! Captures the packets of the carrier's sockets for Wireshark.
 
 use std::fmt;
 use std::fs::File;
@@ -16,21 +16,22 @@ use eyas::sctp::{Tap, Train};
 use eyas_netem::capture::{Capture, CaptureInterface};
 use eyas_netem::packet::{Packet, protocol};
 
-/// Bytes that are kept until the file's thread takes them: more than a train can have.
+/// The number of bytes that are buffered until the file's thread takes them: more than a train can
+/// have.
 const LIMIT: usize = 1 << 20;
-/// Trains that may wait for the disk: 64 MiB at most.
+/// Trains that can wait for the disk: at most 64 MiB.
 const WAITING: usize = 1024;
-/// Bytes of a UDP header (RFC 768).
+/// The size of a UDP header (RFC 768).
 const UDP_HEADER: usize = 8;
 
-/// A file in pcapng. A thread of its own writes it, so that a slow disk delays no packet.
+/// A pcapng file. It is written by a thread of its own, so that a slow disk does not delay packets.
 #[derive(Debug)]
 pub struct CaptureFile {
     recorder: Arc<Recorder>,
     writer: Option<JoinHandle<io::Result<()>>>,
 }
 
-/// What packets are handed to.
+/// Records packets to a capture.
 pub(crate) struct Recorder {
     inner: Mutex<Inner>,
     missed: AtomicU64,
@@ -39,7 +40,7 @@ pub(crate) struct Recorder {
 struct Inner {
     capture: Capture,
     interface: CaptureInterface,
-    /// Gone once the file is closed.
+    /// `None` once the file is closed.
     chunks: Option<SyncSender<Vec<u8>>>,
 }
 
@@ -50,7 +51,7 @@ impl fmt::Debug for Recorder {
 }
 
 impl CaptureFile {
-    /// Begins a file. What is at `path` already is written over; a named pipe is written as it is.
+    /// Creates a file. An existing file at `path` is overwritten; a named pipe is written directly.
     ///
     /// # Errors
     /// If it cannot be opened.
@@ -69,16 +70,16 @@ impl CaptureFile {
         Ok(Self { recorder, writer: Some(writer) })
     }
 
-    /// What packets are handed to.
+    /// Returns the recorder of packets.
     pub(crate) fn recorder(&self) -> Arc<Recorder> {
         Arc::clone(&self.recorder)
     }
 
-    /// Writes the rest, closes the file, and gives how many trains of packets were left out because the
-    /// disk was too slow.
+    /// Writes the rest, closes the file, and returns how many trains of packets were left out
+    /// because the disk was too slow.
     ///
     /// # Errors
-    /// If something could not be written, also earlier.
+    /// If something could not be written, now or earlier.
     pub fn finish(mut self) -> io::Result<u64> {
         self.recorder.lock().chunks = None;
         if let Some(Ok(written)) = self.writer.take().map(JoinHandle::join) {
@@ -110,14 +111,14 @@ impl Tap for Recorder {
         for contents in train.contents.chunks(train.segment_size.max(1)) {
             capture.packet(now, *interface, &packet(train, contents), None);
         }
-        // One that finds no room, or nobody, is lost.
+        // A train for which there is no room or no receiver is lost.
         if chunks.try_send(capture.take()).is_err() {
             self.missed.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
 
-/// A packet of a train, as it is on the wire.
+/// Returns a packet of a train as it appears on the wire.
 fn packet(train: &Train<'_>, contents: &[u8]) -> Packet {
     let (protocol, payload) = match train.destination.port() {
         0 => (protocol::SCTP, Bytes::copy_from_slice(contents)),
@@ -133,7 +134,8 @@ fn packet(train: &Train<'_>, contents: &[u8]) -> Packet {
     }
 }
 
-/// With its UDP header, and the checksum that the kernel or the card makes.
+/// Adds the UDP header, with the checksum that is otherwise computed by the kernel or the network
+/// card.
 fn datagram(source: SocketAddr, destination: SocketAddr, contents: &[u8]) -> Bytes {
     // No datagram is longer.
     let length = (UDP_HEADER + contents.len()) as u16;
@@ -152,7 +154,7 @@ fn datagram(source: SocketAddr, destination: SocketAddr, contents: &[u8]) -> Byt
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }
-    // Zero stands for none (RFC 768).
+    // Zero means no checksum (RFC 768).
     let checksum = match !(sum as u16) {
         0 => 0xffff,
         checksum => checksum,
@@ -161,7 +163,7 @@ fn datagram(source: SocketAddr, destination: SocketAddr, contents: &[u8]) -> Byt
     bytes.freeze()
 }
 
-/// The sum of 16-bit words (RFC 1071); of 64 KiB it fits.
+/// Returns the sum of 16-bit words (RFC 1071), which fits for 64 KiB.
 fn words(bytes: &[u8]) -> u32 {
     let word = |pair: &[u8]| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u32::from(*low));
     bytes.chunks(2).map(word).sum()

@@ -1,4 +1,4 @@
-//! Asking a supervisor, as others than its programs do.
+//! Requests to a supervisor from processes other than its programs.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -12,14 +12,14 @@ use std::time::Duration;
 use crate::local::{ENVIRONMENT, Op, RESPONSE, Request, Response, key_of};
 use crate::place::NAME;
 
-/// A supervisor that does not answer so long is stuck, or stopped.
+/// How long a supervisor may take to answer; after that it is considered stuck or stopped.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Where the kernel lists the local sockets of this network namespace.
+/// The kernel's list of the local sockets of this network namespace.
 const TABLE: &str = "/proc/thread-self/net/unix";
-/// What the table says of sockets that listen.
+/// The flags of listening sockets in that list.
 const LISTENS: &str = "00010000";
 
-/// Where a supervisor is, and what shows that one was told of it.
+/// The address of a supervisor, and the key that proves that one was given it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
     at: At,
@@ -32,14 +32,14 @@ enum At {
     Name(Vec<u8>),
 }
 
-/// Why a supervisor gave no answer.
+/// Why a supervisor did not answer.
 #[derive(Debug)]
 pub enum AskError {
-    /// Nobody serves there, or this user may not speak to who does.
+    /// There is no supervisor, or this user may not connect to it.
     Unreached(io::Error),
-    /// Somebody took the request and did not answer, or not in time.
+    /// The request was accepted but not answered, or not in time.
     Silent(io::Error),
-    /// It is another eyas, and the two do not understand each other.
+    /// It is another version of eyas with an incompatible protocol.
     OtherVersion,
 }
 
@@ -56,12 +56,12 @@ impl fmt::Display for AskError {
 impl std::error::Error for AskError {}
 
 impl Address {
-    /// The supervisor that serves at this path.
+    /// Returns the supervisor at this path.
     pub fn of_path(path: &Path) -> Self {
         Self { at: At::Path(path.to_owned()), key: 0 }
     }
 
-    /// The supervisor of a program with this in its environment.
+    /// Returns the supervisor of a program with this value in its environment.
     pub fn parse(value: &OsStr) -> Option<Self> {
         let value = value.as_bytes();
         let (address, key) = match value.iter().rposition(|byte| *byte == b' ') {
@@ -75,12 +75,12 @@ impl Address {
         Some(Self { at, key })
     }
 
-    /// The supervisor of this process, if it was started under one.
+    /// Returns the supervisor of this process, if it was started under one.
     pub fn of_this_process() -> Option<Self> {
         Self::parse(&std::env::var_os(ENVIRONMENT)?)
     }
 
-    /// The supervisors of this network namespace, of whatever users.
+    /// Returns the supervisors of this network namespace, of all users.
     ///
     /// # Errors
     /// If the kernel does not list its sockets.
@@ -89,7 +89,7 @@ impl Address {
         Ok(table.lines().filter_map(listed).collect())
     }
 
-    /// What the environment of programs says of it.
+    /// Returns the value for the environment of programs.
     pub fn value(&self) -> OsString {
         let mut value = match &self.at {
             At::Path(path) => path.clone().into_os_string(),
@@ -99,12 +99,12 @@ impl Address {
         value
     }
 
-    /// What a request to it shows.
+    /// Returns the key that a request contains.
     pub(crate) const fn key(&self) -> u64 {
         self.key
     }
 
-    /// Where it is: an abstract name begins with a zero byte.
+    /// Returns the path: an abstract name starts with a zero byte.
     pub(crate) fn path(&self) -> PathBuf {
         match &self.at {
             At::Path(path) => path.clone(),
@@ -112,8 +112,8 @@ impl Address {
         }
     }
 
-    /// All that the supervisor shows of itself, in JSON. Those may ask who may use its sockets, root, and
-    /// the user who runs it.
+    /// Returns the state of the supervisor, as JSON. Programs that may use its sockets, root, and
+    /// the user who runs it may request it.
     ///
     /// # Errors
     /// If it does not answer.
@@ -145,7 +145,7 @@ impl Address {
     }
 }
 
-/// A line of the kernel's table, if it is that of a supervisor which listens.
+/// Parses a line of the kernel's list, if it is that of a listening supervisor.
 fn listed(line: &str) -> Option<Address> {
     let mut fields = line.split_whitespace();
     let flags = fields.nth(3)?;

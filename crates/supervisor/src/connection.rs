@@ -16,8 +16,8 @@ use crate::requests::{Refusal, Requests};
 use crate::service::{Call, Service};
 use crate::supervisor::{Reply, Supervisor, Tried, User};
 
-/// Serves one connection, whose requests show this key, until the program, or what is left of it, closes
-/// it.
+/// Serves one connection, whose requests must contain this key, until the program, or its last
+/// process, closes it.
 pub(crate) async fn serve<S: Service>(mut stream: UnixStream, key: u64, user: User<S>) {
     let supervisor = &user.0;
     let mut requests = Requests::new(key, is_ours(&stream));
@@ -31,7 +31,7 @@ pub(crate) async fn serve<S: Service>(mut stream: UnixStream, key: u64, user: Us
             Ok(Err(Refusal::Key)) | Err(_) => return,
         };
         let reply = match call.request.op {
-            // What it was to end is done, and said.
+            // What it was to end has already been done and answered.
             Op::Cancel => continue,
             Op::Closed => {
                 closed(supervisor, &call).await;
@@ -50,7 +50,7 @@ pub(crate) async fn serve<S: Service>(mut stream: UnixStream, key: u64, user: Us
     }
 }
 
-/// Reads a call. A wait for it can be given up, and nothing is lost.
+/// Reads a call. Cancel-safe: nothing is lost if the future is dropped.
 async fn next(
     stream: &mut UnixStream,
     requests: &mut Requests,
@@ -67,13 +67,14 @@ async fn next(
     }
 }
 
-/// Whether the user who runs this is at the other end, or root: they may see what there is.
+/// Returns whether the other end belongs to the user who runs this, or to root: they may see the
+/// state.
 fn is_ours(stream: &UnixStream) -> bool {
     let peer = stream.peer_cred().map(|peer| peer.uid());
     peer.is_ok_and(|user| user == 0 || user == rustix::process::geteuid().as_raw())
 }
 
-/// Makes a call, and again whenever it may go otherwise, if the program waits for it.
+/// Makes a call, and repeats it whenever its result may have changed, if the program waits for it.
 async fn attempt<S: Service>(
     supervisor: &Arc<Supervisor<S>>,
     stream: &mut UnixStream,
@@ -91,7 +92,7 @@ async fn attempt<S: Service>(
             });
         };
         let mut notified = pin!(retry.notified());
-        // From now on, so that nothing is missed between the call and the wait.
+        // Enabled now, so that nothing is missed between the call and the wait.
         notified.as_mut().enable();
         match supervisor.attempt(call, is_first) {
             Tried::Answered(reply) => return Ok(*reply),
@@ -111,7 +112,7 @@ async fn attempt<S: Service>(
         tokio::select! {
             () = notified => {
                 if !supervisor.knows(call) {
-                    // It was ended under the program's feet.
+                    // The socket was ended during the call.
                     return Ok(Reply::errno(libc::ECONNRESET));
                 }
             }
@@ -126,8 +127,8 @@ async fn attempt<S: Service>(
     }
 }
 
-/// Waits until an association is up or has failed, or the program does not want to wait any more: the
-/// message that opened it is taken either way.
+/// Waits until an association is established or has failed, or the program no longer wants to wait:
+/// the message that opened it has been accepted in any case.
 async fn until_open<S: Service>(
     supervisor: &Arc<Supervisor<S>>,
     (stream, requests): (&mut UnixStream, &mut Requests),
@@ -148,7 +149,7 @@ async fn until_open<S: Service>(
     }
 }
 
-/// Waits until the program does not want to wait any more.
+/// Waits until the program no longer wants to wait.
 async fn cancelled(stream: &mut UnixStream, requests: &mut Requests) -> io::Result<()> {
     match next(stream, requests).await? {
         Ok(call) if call.request.op == Op::Cancel => Ok(()),
@@ -156,7 +157,7 @@ async fn cancelled(stream: &mut UnixStream, requests: &mut Requests) -> io::Resu
     }
 }
 
-/// A descriptor was closed.
+/// Handles a closed descriptor.
 async fn closed<S: Service>(supervisor: &Supervisor<S>, call: &Call) {
     if !supervisor.knows(call) {
         return;
@@ -164,7 +165,7 @@ async fn closed<S: Service>(supervisor: &Supervisor<S>, call: &Call) {
     let socket = call.request.socket;
     if let Some((time, done)) = supervisor.closed(socket) {
         if call.request.blocks == blocks::YES {
-            // Whichever comes first.
+            // Whichever happens first.
             let _ = tokio::time::timeout(time, done.notified()).await;
         }
         supervisor.linger_no_more(socket);

@@ -1,4 +1,4 @@
-//! One pair of local sockets, whose far end a program has.
+//! A pair of local sockets, whose far end a program has.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -14,10 +14,10 @@ use tokio::sync::Notify;
 use crate::local::{Descriptor, FILLER, mark};
 use crate::service::poll;
 
-/// What stands for `POLLIN`.
+/// The token, which represents `POLLIN`.
 const TOKEN: [u8; 1] = [1];
 
-/// Our end of a pair, and what the other one shows.
+/// Our end of a pair, and the state shown at the other one.
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) fd: Arc<OwnedFd>,
@@ -26,19 +26,19 @@ pub(crate) struct End {
     shows_in: bool,
     hides_out: bool,
     has_ended: bool,
-    /// What only who has the other end can do about it.
+    /// Actions that are possible only at the other end.
     marks: u32,
 }
 
 impl End {
-    /// A pair for a socket, which shows nothing, and the program's end of it.
+    /// Creates a pair for a socket without readiness, and returns the program's end as well.
     pub(crate) fn pair(name: Descriptor) -> io::Result<(Self, OwnedFd)> {
         let flags = SockFlag::SOCK_CLOEXEC;
         let (ours, theirs) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, flags)?;
         let name = name.name();
-        // It begins with the zero byte that makes it abstract.
+        // It starts with the zero byte that makes it abstract.
         bind(ours.as_raw_fd(), &UnixAddr::new_abstract(&name[1..])?)?;
-        // The kernel makes it as small as it can.
+        // The kernel makes it as small as possible.
         setsockopt(&theirs, sockopt::SndBuf, &1)?;
         send(theirs.as_raw_fd(), &[0; FILLER], MsgFlags::MSG_DONTWAIT)?;
         let end = Self {
@@ -52,25 +52,27 @@ impl End {
         Ok((end, theirs))
     }
 
-    /// Shows this to `poll`. An error shows as what wakes those who wait for anything: a local socket
-    /// has no errors that could be taken back.
+    /// Shows this readiness to `poll`. An error is shown as an event that wakes any waiting thread,
+    /// because local sockets have no errors that could be withdrawn.
     pub(crate) fn show(&mut self, bits: u16) {
         self.show_in(bits & (poll::IN | poll::ERR) != 0);
         self.show_out(bits & (poll::OUT | poll::ERR) != 0);
         if bits & (poll::RDHUP | poll::HUP) != 0 && !self.has_ended {
             self.has_ended = true;
-            // The program may have closed its end meanwhile.
+            // The program may have closed its end in the meantime.
             let _ = shutdown(self.fd.as_raw_fd(), Shutdown::Write);
         }
     }
 
     fn show_in(&mut self, wanted: bool) {
         match (wanted, self.shows_in) {
-            (true, false) if self.marks & mark::TAKE_IN != 0 => self.marks &= !mark::TAKE_IN,
+            (true, false) if self.marks & mark::REMOVE_TOKEN != 0 => {
+                self.marks &= !mark::REMOVE_TOKEN
+            }
             (true, false) => {
                 let _ = send(self.fd.as_raw_fd(), &TOKEN, flags());
             }
-            (false, true) => self.marks |= mark::TAKE_IN,
+            (false, true) => self.marks |= mark::REMOVE_TOKEN,
             _ => {}
         }
         self.shows_in = wanted;
@@ -78,20 +80,20 @@ impl End {
 
     fn show_out(&mut self, wanted: bool) {
         match (wanted, self.hides_out) {
-            (true, true) if self.marks & mark::FILL_OUT != 0 => self.marks &= !mark::FILL_OUT,
-            (false, false) => self.marks |= mark::FILL_OUT,
+            (true, true) if self.marks & mark::ADD_FILLER != 0 => self.marks &= !mark::ADD_FILLER,
+            (false, false) => self.marks |= mark::ADD_FILLER,
             _ => {}
         }
         self.hides_out = !wanted;
         self.empty();
     }
 
-    /// What the next response has the library do.
+    /// Returns the actions for the library in the next response.
     pub(crate) fn take_marks(&mut self) -> u32 {
         std::mem::take(&mut self.marks)
     }
 
-    /// Takes out what hides `POLLOUT`, if it is to be seen: a filler may come late.
+    /// Removes fillers that hide `POLLOUT`, if it is to be shown: a filler may arrive late.
     pub(crate) fn empty(&self) {
         let mut filler = [0; FILLER];
         while !self.hides_out
@@ -100,13 +102,13 @@ impl End {
         }
     }
 
-    /// Shows that there is nobody at this end any more.
+    /// Shows that this end is closed.
     pub(crate) fn hang_up(&self) {
-        // The program may have closed its end meanwhile.
+        // The program may have closed its end in the meantime.
         let _ = shutdown(self.fd.as_raw_fd(), Shutdown::Both);
     }
 
-    /// Whether the last copy of the program's end is closed.
+    /// Returns whether the last copy of the program's end is closed.
     pub(crate) fn is_closed(&self) -> bool {
         let mut ends = [PollFd::new(self.fd.as_fd(), PollFlags::empty())];
         let polled = nix::poll::poll(&mut ends, PollTimeout::ZERO);

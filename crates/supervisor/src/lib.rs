@@ -1,26 +1,26 @@
-//! The process that has the SCTP sockets of programs: the other side of `eyas-preload`.
+//! The process that owns the SCTP sockets of programs: the counterpart of `eyas-preload`.
 //!
-//! | file | job |
+//! | file | purpose |
 //! | --- | --- |
-//! | `service` | what the sockets are: whoever implements it speaks SCTP |
-//! | `supervisor` | the sockets' descriptors, and who waits for what |
-//! | `place`, `socket_file` | where programs find it: an abstract name, or a socket in a folder |
-//! | `client` | requests of others than its programs |
-//! | `status` | what `eyas sctp status` shows |
+//! | `service` | the interface of the sockets: an implementation provides SCTP |
+//! | `supervisor` | the descriptors of the sockets, and the waiting calls |
+//! | `place`, `socket_file` | its address for programs: an abstract name, or a socket in a directory |
+//! | `client` | requests from processes other than its programs |
+//! | `status` | the state that `eyas sctp status` shows |
 //! | `descriptor` | one pair of local sockets, whose far end a program has |
-//! | `requests` | requests of programs, from the bytes of a connection |
+//! | `requests` | parsing the requests of programs |
 //! | `connection` | requests of programs, one after another |
-//! | `sockets` | the service that speaks SCTP: `eyas-sockets` with the carriers of `eyas` |
+//! | `sockets` | the service that provides SCTP: `eyas-sockets` with the carriers of `eyas` |
 //! | `sockets/calls` | requests as calls of a stack |
-//! | `capture` | packets of the carrier's sockets, for Wireshark |
+//! | `capture` | capturing the packets of the carrier's sockets for Wireshark |
 //! | `library` | the preloaded library, embedded |
 //! | `linkage` | which programs the library does not reach |
 //! | `trap/` | their calls, by seccomp user notification |
 //!
-//! A program's descriptor carries no data. Its far end here shows `poll` what the socket is ready for: a
-//! token to be read stands for `POLLIN`, and a message that fills the program's send buffer hides
-//! `POLLOUT`. Each call is a request on a connection of its own; a socket lives until the last copy
-//! of its descriptor is closed, by whatever process.
+//! A program's descriptor carries no data. Its far end here shows the readiness of the socket to
+//! `poll`: a token represents `POLLIN`, and a message that fills the program's send buffer hides
+//! `POLLOUT`. Each call is a request on a separate connection; a socket lives until the last copy of
+//! its descriptor is closed, in any process.
 
 mod capture;
 mod client;

@@ -1,4 +1,4 @@
-//! The preloaded library, carried inside.
+//! The embedded preload library.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -9,35 +9,35 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 const LIBRARY: &[u8] = include_bytes!(env!("EYAS_PRELOAD"));
 
-/// The library, for as long as this lives. It is in no directory, so nothing is left of it however this
-/// process ends.
+/// The library, which exists as long as this value. It is in no directory, so nothing is left
+/// behind however this process ends.
 #[derive(Debug)]
 pub struct Library(File);
 
 impl Library {
-    /// Puts it where programs of this user find it.
+    /// Writes the library to memory where programs of this user can open it.
     ///
     /// # Errors
-    /// If the kernel gives no memory for it.
+    /// If the kernel does not provide memory for it.
     pub fn new() -> io::Result<Self> {
         let mut file = File::from(memfd_create("libeyas-sctp.so", MemfdFlags::CLOEXEC)?);
         file.write_all(LIBRARY)?;
         Ok(Self(file))
     }
 
-    /// What stands in `LD_PRELOAD`.
+    /// Returns the value for `LD_PRELOAD`.
     pub fn path(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd()).into()
     }
 }
 
-/// The library as a file, for programs that have no eyas: another container of the same pod. It goes with
-/// this, but not where the process is killed.
+/// The library as a file, for programs without eyas: another container of the same pod. It is
+/// removed on drop, but not if the process is killed.
 #[derive(Debug)]
 pub struct LibraryFile(PathBuf);
 
 impl LibraryFile {
-    /// Writes it. A program that has an older one in use keeps that.
+    /// Writes the file. A program that uses an older one keeps that.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -52,7 +52,7 @@ impl LibraryFile {
 
 impl Drop for LibraryFile {
     fn drop(&mut self) {
-        // Somebody may have taken it away already.
+        // It may have been removed already.
         let _ = std::fs::remove_file(&self.0);
     }
 }

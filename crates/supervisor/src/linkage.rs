@@ -11,29 +11,29 @@ use elf::ElfStream;
 use elf::abi::PT_INTERP;
 use elf::endian::AnyEndian;
 
-/// What Go's linker writes into every program.
+/// The section that Go's linker adds to every program.
 const GO: &str = ".go.buildinfo";
-/// Begins the first line of a script.
+/// The start of a script's first line.
 const SCRIPT: &[u8] = b"#!";
-/// The longest first line that the kernel reads.
+/// The maximum length of the first line that the kernel reads.
 const MAX_LINE: u64 = 256;
 
 /// How a program makes its calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Linkage {
-    /// By a libc that the dynamic linker gives it, before which a library can be.
+    /// Through a libc provided by the dynamic linker, before which a library can be preloaded.
     Dynamic,
     /// It is linked statically.
     Static,
-    /// It is Go's, which makes system calls of its own.
+    /// It is written in Go, which makes system calls directly.
     Go,
-    /// By musl, which cannot load a library that was made for glibc.
+    /// Through musl, which cannot load a library built for glibc.
     Musl,
 }
 
 impl Linkage {
-    /// How a program makes its calls that is started by this name; of a script, how its interpreter does.
-    /// None: it is not found, or is something else.
+    /// Returns how the program with this name makes its calls; for a script, how its interpreter
+    /// does. Returns `None` if it is not found, or is something else.
     pub fn of(program: &OsStr) -> Option<Self> {
         let path = found(program)?;
         let mut file = File::open(&path).ok()?;
@@ -63,7 +63,7 @@ impl Linkage {
     }
 }
 
-/// Where a program is, as `execvp` looks for it.
+/// Returns the path of a program, searched for as `execvp` does.
 fn found(program: &OsStr) -> Option<PathBuf> {
     if program.as_bytes().contains(&b'/') {
         return Some(program.into());

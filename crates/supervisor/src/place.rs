@@ -1,4 +1,4 @@
-//! Where programs find a supervisor.
+//! The addresses at which programs find a supervisor.
 
 use std::ffi::OsString;
 use std::io;
@@ -11,39 +11,40 @@ use tokio::net::UnixListener;
 use crate::random::number;
 use crate::socket_file::SocketFile;
 
-/// What the abstract names of supervisors begin with; a random number follows.
+/// The prefix of the abstract names of supervisors; a random number follows.
 pub(crate) const NAME: &str = "eyas-sctp/";
 
 /// Where programs find a supervisor.
 #[derive(Clone, Debug)]
 pub enum Place {
-    /// For those who are told of it by their environment, in this network namespace.
+    /// An abstract name, for programs that are given it in their environment, in this network
+    /// namespace.
     Private,
-    /// At a path, for all whom the file's mode lets write.
+    /// A path, for all users whom the file's mode allows to write.
     Path {
-        /// Where: absolute, for programs have folders of their own.
+        /// The absolute path, because programs have their own working directories.
         path: PathBuf,
-        /// Who may use it, as `chmod` has it.
+        /// The file mode, as for `chmod`.
         mode: u32,
     },
 }
 
-/// What a supervisor listens at.
+/// What a supervisor listens on.
 pub(crate) struct Door {
     pub(crate) listener: UnixListener,
-    /// What a request has to show; the mode of a file is enough for those who come by it.
+    /// The key that requests must contain; for a socket file its mode is sufficient.
     pub(crate) key: u64,
 }
 
-/// What a supervisor is reached by.
+/// The listening sockets of a supervisor.
 pub(crate) struct Opened {
     pub(crate) doors: Vec<Door>,
-    /// For the environment of programs.
+    /// The value for the environment of programs.
     pub(crate) address: OsString,
     pub(crate) file: Option<SocketFile>,
 }
 
-/// Opens a place. Whatever it is, there is an abstract name as well, by which the user who started it
+/// Opens a place. In any case there is also an abstract name, by which the user who started it
 /// finds it (`/proc/net/unix`).
 pub(crate) fn open(place: &Place) -> io::Result<Opened> {
     let (name, key) = (format!("{NAME}{:016x}", number()?), number()?);
@@ -54,7 +55,7 @@ pub(crate) fn open(place: &Place) -> io::Result<Opened> {
         Place::Path { path, mode } => {
             let (listener, file) = SocketFile::listen(path, *mode)?;
             doors.push(door(listener, 0)?);
-            // A blank ends the address for the library.
+            // For the library, a space ends the address.
             let mut address = path.clone().into_os_string();
             address.push(" 0");
             (address, Some(file))

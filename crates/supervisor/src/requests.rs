@@ -1,4 +1,4 @@
-//! Requests of programs, from the bytes of a connection.
+//! Parses the requests of programs from the bytes of a connection.
 
 use bytes::buf::{BufMut, Limit};
 use bytes::{Buf, Bytes, BytesMut};
@@ -6,18 +6,19 @@ use bytes::{Buf, Bytes, BytesMut};
 use crate::local::{Op, REQUEST, Request};
 use crate::service::Call;
 
-/// The most room that is made for what has only been announced.
+/// The maximum memory that is allocated for data that has only been announced.
 const AHEAD: usize = 256 * 1024;
-/// Bytes that are read at once where a header is to come: most requests are no longer, and come with one read.
+/// The number of bytes that are read at once if a header is expected: most requests are not longer,
+/// and arrive in one read.
 const AT_ONCE: usize = 4096;
 
-/// Reads the requests of one connection: bytes in, calls out. What is kept is what has come of one
-/// request, whatever it announces, and up to 4 KiB behind it.
+/// Parses the requests of one connection: bytes in, calls out. It stores only the received part of
+/// one request, whatever length is announced, and up to 4 KiB more.
 #[derive(Debug)]
 pub struct Requests {
     key: u64,
     shows_status: bool,
-    /// A header whose name, control and data are on their way.
+    /// A header whose name, control and data have not arrived yet.
     request: Option<Request>,
     bytes: BytesMut,
 }
@@ -25,24 +26,26 @@ pub struct Requests {
 /// Why nothing more is read from a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// A header is of another version, or none: how long the request is is not known.
+    /// A header is of another version or invalid: the length of the request is unknown.
     Version,
-    /// A request shows another key.
+    /// A request contains a wrong key.
     Key,
 }
 
 impl Requests {
-    /// Nothing read yet. Requests have to show this key; [`Op::Status`] need not if `shows_status`.
+    /// Creates a parser. Requests must contain this key, except [`Op::Status`] if `shows_status`.
     #[must_use]
     pub fn new(key: u64, shows_status: bool) -> Self {
         Self { key, shows_status, request: None, bytes: BytesMut::new() }
     }
 
-    /// Room for what comes next, once [`Requests::call`] has found nothing more in what has come.
+    /// Returns a buffer for the next bytes, after [`Requests::call`] has found no further complete
+    /// request.
     pub fn room(&mut self) -> Limit<&mut BytesMut> {
         let room = match self.request {
             None => AT_ONCE,
-            // More than is missing: a read that leaves some of it tells that nothing else is there.
+            // More than is missing: if a read leaves some of it empty, there is nothing else to
+            // read.
             Some(_) => self.length() + 1,
         };
         let room = room.saturating_sub(self.bytes.len());
@@ -52,10 +55,10 @@ impl Requests {
         (&mut self.bytes).limit(room)
     }
 
-    /// The next call, if all of it has come.
+    /// Returns the next call, if it is complete.
     ///
     /// # Errors
-    /// If the connection is of no use any more.
+    /// If the connection can no longer be used.
     pub fn call(&mut self) -> Result<Option<Call>, Refusal> {
         if self.bytes.len() < self.length() {
             return Ok(None);
@@ -74,7 +77,7 @@ impl Requests {
         Ok(Some(Call { request, name, control, data }))
     }
 
-    /// Reads a header that has come.
+    /// Parses a header that has arrived.
     fn header(&mut self) -> Result<Request, Refusal> {
         let header = self.bytes.get(..REQUEST).and_then(Request::parse).ok_or(Refusal::Version)?;
         if header.key != self.key && !(header.op == Op::Status && self.shows_status) {
@@ -85,11 +88,11 @@ impl Requests {
         Ok(header)
     }
 
-    /// What follows a header, all of which has come.
+    /// Returns what follows a header, which has arrived completely.
     fn body(&mut self) -> Bytes {
         let length = self.length();
         if length <= AT_ONCE {
-            // A message may be kept for long, and is not to keep the room for other requests with it.
+            // A message may be kept for long, and must not keep the buffer of other requests alive.
             let body = Bytes::copy_from_slice(&self.bytes[..length]);
             self.bytes.advance(length);
             return body;
@@ -99,7 +102,7 @@ impl Requests {
         std::mem::replace(&mut self.bytes, rest).freeze()
     }
 
-    /// Bytes of the piece that is on its way: a header, or what follows it.
+    /// Returns the number of bytes expected next: a header, or what follows it.
     fn length(&self) -> usize {
         self.request.map_or(REQUEST, |request| {
             request.name as usize + request.control as usize + request.data as usize

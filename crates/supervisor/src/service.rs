@@ -1,4 +1,4 @@
-//! What the sockets are: whoever implements this speaks SCTP.
+//! The interface of the sockets: an implementation provides SCTP.
 
 use std::time::Duration;
 
@@ -6,107 +6,108 @@ use bytes::Bytes;
 
 use crate::local::Request;
 
-/// What `poll` says, in Linux's bits.
+/// Events of `poll`, as bits of Linux.
 pub mod poll {
     /// Something can be read, or accepted.
     pub const IN: u16 = 0x1;
     /// Something can be sent.
     pub const OUT: u16 = 0x4;
-    /// There is an error to be read.
+    /// There is a pending error.
     pub const ERR: u16 = 0x8;
     /// Both directions have ended.
     pub const HUP: u16 = 0x10;
-    /// The peer sends no more.
+    /// The peer will not send any more.
     pub const RDHUP: u16 = 0x2000;
 }
 
 /// A call of a program.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// What is called, on which socket, and the numbers of it.
+    /// The operation, the socket, and its numbers.
     pub request: Request,
-    /// An address, or several.
+    /// One or several addresses.
     pub name: Bytes,
-    /// Control messages, as they are in the program's memory.
+    /// Control messages, as in the program's memory.
     pub control: Bytes,
     /// A message, or the value of an option.
     pub data: Bytes,
 }
 
-/// What a call comes to.
+/// The result of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// What it returns.
+    /// The return value.
     pub result: i32,
-    /// `msg_flags`; of an option that opens an association the errno that goes with its value.
+    /// `msg_flags`; for an option that opens an association, the errno that accompanies its value.
     pub flags: i32,
-    /// The peer's name.
+    /// The name of the peer.
     pub peer: Vec<u8>,
     /// Control messages.
     pub control: Vec<u8>,
-    /// A message, or the value of an option: no more than there was room for.
+    /// A message, or the value of an option: not more than there was room for.
     pub data: Bytes,
-    /// A socket that the program gets a descriptor of.
+    /// A socket for which the program gets a descriptor.
     pub socket: Option<u64>,
 }
 
-/// How a call went.
+/// The outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is done.
     Done(Answer),
     /// It failed with this errno.
     Failed(i32),
-    /// It is done, whatever comes of the association that it opened: one that blocks hears of it once
-    /// [`Service::is_opening`] says that this has gone one way or the other.
+    /// It is done, whatever becomes of the association that it opened: a blocking call returns once
+    /// [`Service::is_opening`] returns false.
     Opens(Answer, i32),
-    /// It would wait: one that does not block fails with this errno. [`Notice::Retry`] says when it is
-    /// worth while to ask again.
+    /// It would block: a non-blocking call fails with this errno. [`Notice::Retry`] reports when to
+    /// try again.
     Wait(i32),
 }
 
-/// What becomes of a socket whose last descriptor was closed.
+/// The state of a socket whose last descriptor was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Closing {
     /// `close` returns at once.
     Done,
-    /// One that blocks waits for [`Notice::Closed`], so long at most (`SO_LINGER`).
+    /// A blocking one waits for [`Notice::Closed`], at most this long (`SO_LINGER`).
     Lingers(Duration),
 }
 
-/// What has changed.
+/// A change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// What `poll` says of this socket is this now, in the bits of [`poll`]. A socket begins with none.
+    /// The readiness of this socket is now this, in the bits of [`poll`]. A new socket has none.
     Ready(u64, u16),
-    /// A call on this socket that would have waited may go otherwise now.
+    /// A call on this socket that would have blocked may succeed now.
     Retry(u64),
-    /// A closed socket is done with.
+    /// A closed socket has been removed.
     Closed(u64),
 }
 
-/// Sockets. No call waits.
+/// A provider of sockets. No call blocks.
 pub trait Service: Send + 'static {
     /// Makes a call for the first time.
     fn call(&mut self, call: &Call) -> Outcome;
 
-    /// Asks again what became of a call that would wait: most are simply made again, one that opens an
+    /// Repeats a call that would have blocked: most are simply made again, but one that opens an
     /// association must not be.
     fn again(&mut self, call: &Call) -> Outcome {
         self.call(call)
     }
 
-    /// Whether an association that a call on this socket opened is neither up nor has failed.
+    /// Returns whether an association that a call on this socket opened is neither established nor
+    /// failed.
     fn is_opening(&mut self, _socket: u64, _association: i32) -> bool {
         false
     }
 
-    /// A call that would wait is not wanted any more.
+    /// A blocked call is cancelled.
     fn given_up(&mut self, _call: &Call) {}
 
     /// The last descriptor of a socket was closed.
     fn close(&mut self, socket: u64) -> Closing;
 
-    /// What has changed since: asked for after each call until there is nothing more.
+    /// Returns the next change; called after each call until there are no more.
     fn notice(&mut self) -> Option<Notice>;
 }

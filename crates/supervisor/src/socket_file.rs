@@ -1,4 +1,4 @@
-//! A local socket with a name in a folder, for as long as somebody serves.
+//! A local socket with a name in a directory, as long as the server runs.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -9,35 +9,37 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, Mode, flock};
 use rustix::process::{geteuid, umask};
 
-/// Others may not write to what they have not got.
+/// The permission of other users to write.
 const OTHERS_WRITE: u32 = 0o002;
-/// In such a folder nobody takes away what is not theirs.
+/// In such a directory users can delete only their own files.
 const STICKY: u32 = 0o1000;
 
-/// The name of a local socket, which goes when this is dropped.
+/// The name of a local socket, removed on drop.
 #[derive(Debug)]
 pub struct SocketFile {
     path: PathBuf,
-    /// Device and number: somebody may have put another file there.
+    /// Device and inode, because the file may have been replaced.
     identity: (u64, u64),
 }
 
 impl SocketFile {
-    /// Listens at `path`, which those may use whom `mode` lets write. What a dead process has left there
-    /// is taken away.
+    /// Listens at `path`, to which users with write permission according to `mode` can connect. A
+    /// socket left by a dead process is removed.
     ///
     /// # Errors
-    /// `AddrInUse` if somebody serves there, or begins in this folder at this very moment; others if the
-    /// folder or what is there belongs to another user than this one and root, or if there is another file.
+    /// `AddrInUse` if another process serves there, or is starting in this directory at the same
+    /// time; others if the directory or the existing socket belongs to a user other than this one
+    /// and root, or if there is another kind of file.
     pub fn listen(path: &Path, mode: u32) -> io::Result<(UnixListener, Self)> {
         let directory = File::open(folder(path))?;
         is_ours(&directory.metadata()?, "the folder")?;
-        // Until this ends: two that begin at once would both find that nobody serves.
+        // Held until this returns, because two processes starting at the same time would both find
+        // that no one serves.
         flock(&directory, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
             io::Error::new(io::ErrorKind::AddrInUse, "another one begins in this folder just now")
         })?;
         make_room(path)?;
-        // Nobody gets in before the mode is what it is to be.
+        // No one can connect before the mode is set.
         let usual = umask(Mode::from_raw_mode(0o177));
         let listener = UnixListener::bind(path);
         umask(usual);
@@ -53,13 +55,13 @@ impl Drop for SocketFile {
     fn drop(&mut self) {
         let found = fs::symlink_metadata(&self.path);
         if found.is_ok_and(|found| (found.dev(), found.ino()) == self.identity) {
-            // Somebody may take it away at this very moment.
+            // It may be removed at this very moment.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Whether anybody may put another socket in the place of this one.
+/// Returns whether any user may replace the socket.
 pub fn is_open_to_all(path: &Path) -> bool {
     fs::metadata(folder(path))
         .is_ok_and(|found| found.mode() & OTHERS_WRITE != 0 && found.mode() & STICKY == 0)
@@ -69,7 +71,7 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// What belongs to another user is not relied on, unless that is root.
+/// Checks the owner: files of another user are not trusted, unless that is root.
 fn is_ours(found: &fs::Metadata, what: &str) -> io::Result<()> {
     if found.uid() == 0 || found.uid() == geteuid().as_raw() {
         return Ok(());

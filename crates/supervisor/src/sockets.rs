@@ -1,4 +1,4 @@
-//! The service that speaks SCTP: `eyas-sockets` with the carriers of `eyas`.
+//! The service that provides SCTP: `eyas-sockets` with the carriers of `eyas`.
 
 mod calls;
 mod strangers;
@@ -25,56 +25,58 @@ use crate::supervisor::Supervisor;
 pub use calls::Calls;
 use strangers::Strangers;
 
-/// How often packets go there and back within one call, at most.
+/// The maximum number of round trips of packets within one call.
 const MOST_ROUNDS: u32 = 16;
 
-/// What carries the packets.
+/// The carrier of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
-    /// UDP; peers are spoken to at this port, and it is ours, too, unless somebody of this host has it.
+    /// UDP; packets to peers are sent to this port, and it is also the local port unless another
+    /// process of this host uses it.
     Udp(u16),
     /// IP, protocol 132.
     Ip,
 }
 
-/// What sockets are to be.
+/// The settings of sockets.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What carries the packets.
+    /// The carrier.
     pub carrier: Carrier,
-    /// The addresses to use; all if there are none.
+    /// The addresses to use; all if empty.
     pub addresses: Vec<IpAddr>,
-    /// What associations are like where no option of a socket says otherwise.
+    /// The configuration of associations, unless options of a socket override it.
     pub association: AssociationConfig,
-    /// What is served, for people: a command, or a path.
+    /// A description of what is served: a command, or a path.
     pub serves: String,
 }
 
-/// SCTP sockets, their time and their packets.
+/// SCTP sockets, their timers and their packets.
 #[derive(Debug)]
 pub struct Sockets {
     settings: Settings,
     calls: Calls,
     wires: Arc<Wires>,
     start: Instant,
-    /// When who keeps the time asks the stack again: not later than it wants, and often earlier, since
-    /// most of what it waits for comes in time.
+    /// When the timer task polls the stack again: not later than necessary, and often earlier,
+    /// because most events that it waits for arrive in time.
     alarm: Option<Duration>,
-    /// Tells who keeps the time that it is earlier than it was.
+    /// Tells the timer task that this time is now earlier.
     wake: Arc<Notify>,
     strangers: Strangers,
-    /// Whether a packet was sent to this host itself that nobody has read yet.
+    /// Whether there is an unread packet that was sent to this host itself.
     spoke_to_itself: bool,
-    /// How often what has come in by now is read before the call that is being made is over.
+    /// How often packets that have arrived are read before the current call ends.
     rounds: u32,
     buffers: Buffers,
 }
 
 impl Sockets {
-    /// Opens what carries the packets, and serves programs; packets go into the capture, too. Must be called inside a tokio runtime.
+    /// Opens the carrier, and serves programs; packets are also captured. Must be called inside a
+    /// tokio runtime.
     ///
     /// # Errors
-    /// If the carrier's sockets cannot be had, or the place is taken.
+    /// If the carrier's sockets cannot be opened, or the place is in use.
     pub fn serve(
         settings: &Settings,
         place: &Place,
@@ -83,7 +85,7 @@ impl Sockets {
         let (wires, port) = match settings.carrier {
             Carrier::Ip => (Wires::raw(&settings.addresses)?, 0),
             Carrier::Udp(port) => match Wires::udp(&settings.addresses, port) {
-                // Another one of us, most likely: peers answer to where packets come from.
+                // Most likely another eyas: peers reply to the port from which packets come.
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                     (Wires::udp(&settings.addresses, 0)?, port)
                 }
@@ -124,7 +126,7 @@ impl Sockets {
         Ok(supervisor)
     }
 
-    /// All that there is to be shown.
+    /// Returns the state.
     pub fn status(&self) -> Status {
         Status {
             udp_port: self.wires.udp_port(),
@@ -134,7 +136,8 @@ impl Sockets {
         }
     }
 
-    /// How many associations have not ended yet, those without a socket included.
+    /// Returns the number of associations that have not ended yet, including those without a
+    /// socket.
     pub fn associations(&self) -> usize {
         self.calls.stack.status().associations.len()
     }
@@ -147,16 +150,16 @@ impl Sockets {
         self.calls.stack.handle_input(self.now(), input);
     }
 
-    /// Whether a packet to there comes back to this process: over IP to any address of this host, inside UDP
-    /// to our port alone.
+    /// Returns whether a packet to this address comes back to this process: over IP to any address
+    /// of this host, inside UDP only to our port.
     fn is_for_itself(&self, remote: SocketAddr) -> bool {
         self.wires.udp_port().is_none_or(|port| port == remote.port())
             && self.calls.stack.is_local(remote.ip())
     }
 
-    /// Takes in what this host has sent to itself, and says whether there was anything. A kernel has
-    /// dealt with such packets before the call that sent them returns, and programs that speak to
-    /// themselves rely on it.
+    /// Processes packets that this host has sent to itself, and returns whether there were any. A
+    /// kernel processes such packets before the call that sent them returns, and programs that
+    /// communicate with themselves rely on it.
     fn hear_itself(&mut self) -> bool {
         if self.rounds == 0 || !std::mem::take(&mut self.spoke_to_itself) {
             return false;
@@ -177,7 +180,8 @@ impl Sockets {
 impl Service for Sockets {
     fn call(&mut self, call: &Call) -> Outcome {
         self.rounds = match call.request.op {
-            // The message, and what it is answered with. What ends one association of many has no data.
+            // The message and the reply to it. What ends one association of a one-to-many socket
+            // has no data.
             Op::Send if !call.data.is_empty() => 2,
             _ => MOST_ROUNDS,
         };
@@ -237,7 +241,7 @@ impl Service for Sockets {
     }
 }
 
-/// The carrier, and whom what comes from it is for, as long as anybody serves.
+/// The carrier, and the supervisor for its packets, as long as it exists.
 type Carried = (Arc<Wires>, Weak<Supervisor<Sockets>>);
 
 /// Reads one socket of the carrier.
@@ -246,12 +250,12 @@ async fn read(index: usize, (wires, supervisor): Carried) {
     while hand_in(&supervisor, wires.receive(index, &mut buffers).await) {}
 }
 
-/// Sends what full sockets did not take.
+/// Sends what full sockets did not accept.
 async fn flush((wires, supervisor): Carried) {
     while hand_in(&supervisor, wires.flush().await) {}
 }
 
-/// Tells of the addresses of this host as they come and go.
+/// Reports addresses of this host as they are added and removed.
 async fn watch_addresses((wires, supervisor): Carried) {
     let mut changes = wires.changes();
     loop {
@@ -262,7 +266,7 @@ async fn watch_addresses((wires, supervisor): Carried) {
     }
 }
 
-/// Whether anybody serves any more.
+/// Passes packets to the supervisor, and returns whether it still exists.
 fn hand_in(supervisor: &Weak<Supervisor<Sockets>>, arrivals: Vec<Arrival>) -> bool {
     let Some(supervisor) = supervisor.upgrade() else { return false };
     supervisor.with(|sockets| {
@@ -282,7 +286,7 @@ fn input(arrival: Arrival) -> Option<Input> {
     }
 }
 
-/// Asks the stack again when it wants to be asked.
+/// Polls the stack when it is due.
 async fn keep_time(wake: Arc<Notify>, supervisor: Weak<Supervisor<Sockets>>) {
     loop {
         let Some(serving) = supervisor.upgrade() else { return };
@@ -290,7 +294,7 @@ async fn keep_time(wake: Arc<Notify>, supervisor: Weak<Supervisor<Sockets>>) {
         drop(serving);
         let time = async {
             match due {
-                // A timer rounds up to the next millisecond: what is due is not slept for.
+                // A timer rounds up to the next millisecond, so do not sleep if something is due.
                 Some(time) if time <= Instant::now() => {}
                 Some(time) => tokio::time::sleep_until(time.into()).await,
                 None => std::future::pending().await,
@@ -301,7 +305,7 @@ async fn keep_time(wake: Arc<Notify>, supervisor: Weak<Supervisor<Sockets>>) {
             () = wake.notified() => continue,
         }
         let Some(serving) = supervisor.upgrade() else { return };
-        // What the stack wants next is told behind this.
+        // The next due time is reported after this.
         serving.with(|sockets| {
             sockets.alarm = None;
             sockets.handle(Input::Tick);

@@ -1,4 +1,4 @@
-//! What a supervisor shows of itself.
+//! The state of a supervisor, as shown to users.
 
 use std::net::IpAddr;
 
@@ -7,34 +7,34 @@ use serde::Serialize;
 
 use crate::sockets::{Carrier, Settings};
 
-/// A supervisor at one moment.
+/// The state of a supervisor at one moment.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
-    /// Its process.
+    /// The process ID.
     pub process: u32,
-    /// Its version.
+    /// The version of eyas.
     pub version: &'static str,
     /// What it serves: a command, or a path.
     pub serves: String,
     /// `udp` or `ip`.
     pub carrier: &'static str,
-    /// Its own UDP port, if it has one.
+    /// Its UDP port, if it has one.
     pub udp_port: Option<u16>,
-    /// The UDP port at which peers are spoken to first.
+    /// The UDP port to which the first packet to a peer is sent.
     pub peer_udp_port: Option<u16>,
-    /// Whether new data takes all paths.
+    /// Whether new data is sent over all paths.
     pub multipath: bool,
-    /// The addresses that sockets may use now.
+    /// The addresses that sockets can currently use.
     pub addresses: Vec<IpAddr>,
-    /// How long it has been serving, in milliseconds.
+    /// How long it has been running, in milliseconds.
     pub up_ms: f64,
-    /// Its sockets and what they carry.
+    /// The state of its sockets and associations.
     #[serde(flatten)]
     pub stack: StackStatus,
 }
 
 impl Status {
-    /// What the settings say of it.
+    /// Creates the state from the settings.
     pub(crate) fn of(settings: &Settings, stack: StackStatus) -> Self {
         let (carrier, peer_udp_port) = match settings.carrier {
             Carrier::Udp(port) => ("udp", Some(port)),

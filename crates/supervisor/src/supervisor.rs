@@ -1,4 +1,4 @@
-//! The sockets' descriptors, and who waits for what.
+//! The descriptors of the sockets, and the waiting calls.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -19,13 +19,13 @@ use crate::random::number;
 use crate::service::{Answer, Call, Closing, Notice, Outcome, Service};
 use crate::socket_file::SocketFile;
 
-/// Serves programs the sockets of a service.
+/// Provides the sockets of a service to programs.
 #[derive(Debug)]
 pub struct Supervisor<S> {
     state: Mutex<State<S>>,
     instance: u64,
     address: OsString,
-    /// Descriptors and connections that programs have.
+    /// The number of descriptors and connections that programs have.
     users: watch::Sender<usize>,
 }
 
@@ -33,13 +33,13 @@ pub struct Supervisor<S> {
 struct State<S> {
     service: S,
     ends: BTreeMap<u64, End>,
-    /// Closed sockets that somebody waits for.
+    /// Closed sockets that a call waits for.
     lingering: BTreeMap<u64, Arc<Notify>>,
-    /// What new programs come by.
+    /// The socket file at which new programs connect.
     file: Option<SocketFile>,
 }
 
-/// What a response carries.
+/// The content of a response.
 pub(crate) struct Reply {
     pub(crate) response: Response,
     pub(crate) data: bytes::Bytes,
@@ -52,20 +52,20 @@ impl Reply {
     }
 }
 
-/// What came of an attempt at a call.
+/// The result of an attempt at a call.
 pub(crate) enum Tried {
     Answered(Box<Reply>),
-    /// That, but who blocks hears of it once this association is up or has failed.
+    /// This result, but a blocking call returns once this association is established or has failed.
     Opens(Box<Answer>, i32),
-    /// Nothing yet; a call that does not block gets this errno.
+    /// No result yet; a non-blocking call gets this errno.
     Waits(i32),
 }
 
 impl<S: Service> Supervisor<S> {
-    /// Begins to serve. Must be called inside a tokio runtime.
+    /// Starts serving. Must be called inside a tokio runtime.
     ///
     /// # Errors
-    /// If there is no randomness, or the place is taken.
+    /// If there is no source of randomness, or the place is in use.
     pub fn start(service: S, place: &Place) -> io::Result<Arc<Self>> {
         let opened = open(place)?;
         let (ends, lingering) = (BTreeMap::new(), BTreeMap::new());
@@ -78,19 +78,19 @@ impl<S: Service> Supervisor<S> {
         Ok(supervisor)
     }
 
-    /// What the variable [`crate::local::ENVIRONMENT`] is for the programs.
+    /// Returns the value of [`crate::local::ENVIRONMENT`] for programs.
     pub fn address(&self) -> &OsString {
         &self.address
     }
 
     /// Waits until no program has a socket or a connection.
     pub async fn until_unused(&self) {
-        // It cannot end before this.
+        // The sender exists as long as this does.
         let _ = self.users.subscribe().wait_for(|users| *users == 0).await;
     }
 
-    /// Takes in no new programs by its path, and ends every socket: programs see a hang-up, and their
-    /// calls fail.
+    /// Accepts no new programs at its path, and ends every socket: programs see a hang-up, and
+    /// their calls fail.
     pub fn end(&self) {
         let mut state = self.lock();
         state.file = None;
@@ -103,7 +103,7 @@ impl<S: Service> Supervisor<S> {
         }
     }
 
-    /// Does something to the service, and tells the programs what came of it.
+    /// Performs an action on the service, and reports the changes to the programs.
     pub fn with<T>(&self, action: impl FnOnce(&mut S) -> T) -> T {
         let mut state = self.lock();
         let result = action(&mut state.service);
@@ -121,19 +121,19 @@ impl<S: Service> Supervisor<S> {
         User(Arc::clone(self))
     }
 
-    /// What wakes a call that waits for this socket.
+    /// Returns what wakes calls that wait for this socket.
     pub(crate) fn retry(&self, socket: u64) -> Option<Arc<Notify>> {
         self.lock().ends.get(&socket).map(|end| Arc::clone(&end.retry))
     }
 
-    /// Whether the socket of a call is one of this supervisor's. It may be one of another that served at
-    /// the same place, and has ended.
+    /// Returns whether the socket of a call belongs to this supervisor, rather than to one that
+    /// served at the same place earlier and has ended.
     pub(crate) fn knows(&self, call: &Call) -> bool {
         call.request.instance == self.instance
             && self.lock().ends.contains_key(&call.request.socket)
     }
 
-    /// Makes a call, or asks again what became of it.
+    /// Makes or repeats a call.
     pub(crate) fn attempt(self: &Arc<Self>, call: &Call, is_first: bool) -> Tried {
         let mut state = self.lock();
         let mut outcome = match is_first {
@@ -148,7 +148,7 @@ impl<S: Service> Supervisor<S> {
             return Tried::Opens(Box::new(answer), association);
         }
         let reply = self.reply(&mut state, call, outcome);
-        // Once there is a new end to show it.
+        // Now that there is a new end that can show it.
         state.pass_on_notices();
         match reply {
             Ok(reply) => Tried::Answered(Box::new(state.reply(call, reply))),
@@ -156,7 +156,7 @@ impl<S: Service> Supervisor<S> {
         }
     }
 
-    /// What an outcome is to the program: a reply, or an errno that only one that does not block gets.
+    /// Converts an outcome for the program: a reply, or an errno for a non-blocking call.
     fn reply(
         self: &Arc<Self>,
         state: &mut State<S>,
@@ -183,33 +183,33 @@ impl<S: Service> Supervisor<S> {
         }
     }
 
-    /// Whether an association that this call opened is on its way.
+    /// Returns whether an association that this call opened is being established.
     pub(crate) fn is_opening(&self, call: &Call, association: i32) -> bool {
         self.with(|service| service.is_opening(call.request.socket, association))
     }
 
-    /// What a call says that has opened an association.
+    /// Returns the reply to a call that has opened an association.
     pub(crate) fn opened(&self, call: &Call, answer: Answer) -> Reply {
         self.lock().reply(call, reply_of(answer, None))
     }
 
-    /// What a call that does not wait any more says.
+    /// Returns the reply to a call that no longer waits.
     pub(crate) fn give_up(&self, call: &Call, errno: i32) -> Reply {
         let mut state = self.lock();
         state.service.given_up(call);
         state.reply(call, Reply::errno(errno))
     }
 
-    /// Waits for the last copy of a descriptor to be closed.
+    /// Waits until the last copy of a descriptor is closed.
     fn watch(self: &Arc<Self>, socket: u64, end: &End) {
         let (fd, supervisor) = (Arc::clone(&end.fd), self.user());
         tokio::spawn(async move {
             #[expect(unsafe_code, reason = "tokio asks for a promise about the descriptor")]
-            // SAFETY: the descriptor is open, and the same, for as long as anybody has the `Arc`.
+            // SAFETY: the descriptor remains open, and the same, as long as the `Arc` exists.
             let registered = unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) };
             let Ok(fd) = registered else { return };
             while let Ok(mut ready) = fd.readable().await {
-                // First, so that what comes meanwhile is not missed.
+                // First, so that later events are not missed.
                 ready.clear_ready();
                 if supervisor.0.look_at(socket) {
                     break;
@@ -218,7 +218,8 @@ impl<S: Service> Supervisor<S> {
         });
     }
 
-    /// Takes late fillers out, and closes the socket if nobody has it any more; whether it is gone.
+    /// Removes late fillers, and closes the socket if no program has it any more; returns whether
+    /// it is gone.
     fn look_at(&self, socket: u64) -> bool {
         let mut state = self.lock();
         match state.ends.get(&socket) {
@@ -232,7 +233,8 @@ impl<S: Service> Supervisor<S> {
         true
     }
 
-    /// A program has closed a descriptor; what it may wait for if that was the last one.
+    /// Handles a descriptor closed by a program, and returns what to wait for if it was the last
+    /// one.
     pub(crate) fn closed(&self, socket: u64) -> Option<(std::time::Duration, Arc<Notify>)> {
         let mut state = self.lock();
         if !state.ends.get(&socket).is_some_and(End::is_closed) {
@@ -249,14 +251,14 @@ impl<S: Service> Supervisor<S> {
         }
     }
 
-    /// Nobody waits for a closed socket any more.
+    /// Records that no call waits for a closed socket any more.
     pub(crate) fn linger_no_more(&self, socket: u64) {
         self.lock().lingering.remove(&socket);
     }
 }
 
 impl<S: Service> State<S> {
-    /// Tells the programs what has changed.
+    /// Reports changes to the programs.
     fn pass_on_notices(&mut self) {
         while let Some(notice) = self.service.notice() {
             match notice {
@@ -279,8 +281,8 @@ impl<S: Service> State<S> {
         }
     }
 
-    /// Closes sockets whose last descriptor was closed without a word, before the watch of it has run;
-    /// whether there were any. A program that closes a socket has its port at once.
+    /// Closes sockets whose last descriptor was closed without notice, before their watcher has
+    /// run; returns whether there were any. The port of a closed socket is thus free at once.
     fn close_what_is_gone(&mut self) -> bool {
         let gone = self.ends.iter().filter(|(_, end)| end.is_closed());
         let gone: Vec<u64> = gone.map(|(socket, _)| *socket).collect();
@@ -298,7 +300,7 @@ impl<S: Service> State<S> {
         closing
     }
 
-    /// With what the library is to do to the descriptor of the call.
+    /// Adds what the library must do to the descriptor of the call.
     fn reply(&mut self, call: &Call, mut reply: Reply) -> Reply {
         if let Some(end) = self.ends.get_mut(&call.request.socket) {
             reply.response.marks = end.take_marks();
@@ -315,7 +317,7 @@ fn reply_of(answer: Answer, descriptor: Option<OwnedFd>) -> Reply {
     Reply { response, data: answer.data, descriptor }
 }
 
-/// Somebody who uses a supervisor.
+/// A user of a supervisor.
 pub(crate) struct User<S>(pub(crate) Arc<Supervisor<S>>);
 
 impl<S> Drop for User<S> {

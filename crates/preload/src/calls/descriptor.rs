@@ -1,4 +1,4 @@
-//! Descriptors: made, accepted, copied, closed.
+//! Creating, accepting, duplicating and closing descriptors.
 
 use core::ffi::{c_int, c_uint, c_void};
 
@@ -22,19 +22,19 @@ unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_in
     (call.request.a, call.request.b, call.request.c) = (domain, kind & !KIND_FLAGS, protocol);
     call.close_on_exec = kind & libc::SOCK_CLOEXEC != 0;
     let made = call.make(None).map_err(|error| match error {
-        // What a kernel without SCTP says: so it is, without its supervisor.
+        // Like a kernel without SCTP, because that is the situation without the supervisor.
         Errno(libc::ECONNRESET | libc::ECONNREFUSED | libc::ENOENT) => Errno(libc::EPROTONOSUPPORT),
         error => error,
     });
     answer(made.and_then(|made| descriptor(&made, kind & libc::SOCK_NONBLOCK != 0))) as c_int
 }
 
-/// The descriptor that a response has brought.
+/// Returns the descriptor received with a response.
 pub(super) fn descriptor(made: &Answer, is_nonblocking: bool) -> Result<i64, Errno> {
     if made.response.result < 0 {
         return Err(Errno(-made.response.result));
     }
-    // The program may have as many descriptors as it may have.
+    // The program has reached its limit of descriptors.
     let fd = made.descriptor.ok_or(Errno(libc::EMFILE))?;
     table::forget(fd);
     if is_nonblocking {
@@ -49,12 +49,12 @@ pub(super) fn descriptor(made: &Answer, is_nonblocking: bool) -> Result<i64, Err
 #[unsafe(no_mangle)]
 unsafe extern "C" fn accept(fd: c_int, name: *mut sockaddr, length: *mut socklen_t) -> c_int {
     let Some(socket) = table::socket(fd) else {
-        // SAFETY: the program's arguments, as they are.
+        // SAFETY: the program's arguments are passed on unchanged.
         let made = unsafe { real::accept(fd, name, length) };
         table::forget(made);
         return made;
     };
-    // SAFETY: the program's arguments, as they are.
+    // SAFETY: the program's arguments are passed on unchanged.
     unsafe { accepted(fd, socket, name, length, 0) }
 }
 
@@ -66,12 +66,12 @@ unsafe extern "C" fn accept4(
     flags: c_int,
 ) -> c_int {
     let Some(socket) = table::socket(fd) else {
-        // SAFETY: the program's arguments, as they are.
+        // SAFETY: the program's arguments are passed on unchanged.
         let made = unsafe { real::accept4(fd, name, length, flags) };
         table::forget(made);
         return made;
     };
-    // SAFETY: the program's arguments, as they are.
+    // SAFETY: the program's arguments are passed on unchanged.
     unsafe { accepted(fd, socket, name, length, flags) }
 }
 
@@ -91,7 +91,7 @@ unsafe fn accepted(
     call.close_on_exec = flags & libc::SOCK_CLOEXEC != 0;
     let made = call.on(fd, socket).and_then(|made| {
         let fd = descriptor(&made, flags & libc::SOCK_NONBLOCK != 0)?;
-        // SAFETY: the caller says so.
+        // SAFETY: guaranteed by the caller.
         let told = unsafe { give_name(made.response.peer(), name, length) };
         if told.is_err() {
             // SAFETY: no memory is passed, and nobody else knows the descriptor.
@@ -118,7 +118,8 @@ unsafe extern "C" fn close(fd: c_int) -> c_int {
     closed
 }
 
-/// Has the supervisor notice now that a descriptor is gone: its port is free when `close` returns.
+/// Makes the supervisor notice at once that a descriptor was closed, so that its port is free when
+/// `close` returns.
 fn closed_one(socket: Descriptor, is_waiting: bool) {
     // SAFETY: the address is that of this thread's errno.
     let errno = unsafe { libc::__errno_location() };
@@ -127,7 +128,7 @@ fn closed_one(socket: Descriptor, is_waiting: bool) {
     let mut call = Call::new(Op::Closed);
     (call.request.instance, call.request.socket) = (socket.instance, socket.socket);
     call.request.blocks = if is_waiting { blocks::YES } else { blocks::NO };
-    // The kernel tells the supervisor, too.
+    // The kernel notifies the supervisor, too.
     let _ = call.make(None);
     // SAFETY: as above.
     unsafe { *errno = before };
@@ -158,7 +159,8 @@ unsafe extern "C" fn dup(fd: c_int) -> c_int {
     copy
 }
 
-/// Puts a copy over another descriptor, which may have been the last one of a socket.
+/// Duplicates a descriptor to another number, whose previous descriptor may have been the last one
+/// of a socket.
 fn put_over(wanted: c_int, put: impl FnOnce() -> c_int) -> c_int {
     let before = table::socket(wanted);
     table::forget(wanted);
@@ -187,7 +189,7 @@ unsafe extern "C" fn dup3(fd: c_int, wanted: c_int, flags: c_int) -> c_int {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: *mut c_void) -> c_int {
-    // SAFETY: the program's arguments, as they are.
+    // SAFETY: the program's arguments are passed on unchanged.
     let result = unsafe { real::fcntl(fd, command, argument) };
     if command == libc::F_DUPFD || command == libc::F_DUPFD_CLOEXEC {
         table::forget(result);
@@ -197,7 +199,7 @@ unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: *mut c_void) -> 
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn fcntl64(fd: c_int, command: c_int, argument: *mut c_void) -> c_int {
-    // SAFETY: the program's arguments, as they are.
+    // SAFETY: the program's arguments are passed on unchanged.
     let result = unsafe { real::fcntl64(fd, command, argument) };
     if command == libc::F_DUPFD || command == libc::F_DUPFD_CLOEXEC {
         table::forget(result);
@@ -205,7 +207,8 @@ unsafe extern "C" fn fcntl64(fd: c_int, command: c_int, argument: *mut c_void) -
     result
 }
 
-/// A descriptor that came from elsewhere may be one of ours, whatever its number was before.
+/// Records that a descriptor received from elsewhere may be an SCTP socket, whatever its number
+/// referred to before.
 pub(super) fn came_in(fd: c_int) {
     table::forget(fd);
 }

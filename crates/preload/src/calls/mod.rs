@@ -1,14 +1,14 @@
-//! The functions that programs see.
+//! The functions that programs call.
 //!
-//! | file | job |
+//! | file | purpose |
 //! | --- | --- |
-//! | `descriptor` | socket, accept, close, copies |
+//! | `descriptor` | socket, accept, close, duplicates |
 //! | `name` | bind, connect, listen, shutdown, names |
 //! | `option` | options, `ioctl` |
-//! | `send` | all that sends |
-//! | `receive` | all that receives |
+//! | `send` | sending |
+//! | `receive` | receiving |
 //!
-//! Each first asks the table, and goes on to libc's function if the descriptor is no SCTP socket.
+//! Each first consults the table, and calls libc's function if the descriptor is not an SCTP socket.
 
 mod descriptor;
 mod name;
@@ -24,30 +24,31 @@ use libc::{iovec, sockaddr, socklen_t};
 
 use crate::Errno;
 
-/// Whether a pointer is one of those with which programs try what happens: in the first or the last page,
-/// where nobody has memory. Where only the kernel reads, it finds out by itself.
+/// Returns whether a pointer is one of those with which programs test error handling: in the first
+/// or the last page, where there is never memory. If only the kernel reads it, the kernel detects
+/// this itself.
 fn is_nowhere<T>(pointer: *const T) -> bool {
     const PAGE: usize = 4096;
     (pointer as usize).wrapping_add(PAGE) < 2 * PAGE
 }
 
-/// The bytes of an address that a program passes.
+/// Returns the bytes of an address that a program passes.
 ///
 /// # Safety
-/// It points to as many bytes as it says, unless it is null.
+/// It points to as many bytes as stated, unless it is null.
 unsafe fn name_of<'a>(name: *const sockaddr, length: socklen_t) -> Result<&'a [u8], Errno> {
     match (name.is_null(), c_int::try_from(length)) {
         (_, Err(_)) => Err(Errno(libc::EINVAL)),
         (_, Ok(0)) | (true, _) => Ok(&[]),
-        // SAFETY: the caller says so.
+        // SAFETY: guaranteed by the caller.
         (false, Ok(_)) => Ok(unsafe { from_raw_parts(name.cast(), length as usize) }),
     }
 }
 
-/// Gives a program an address, as much as there is room for, and its whole length.
+/// Copies an address to a program, as much as fits, and its full length.
 ///
 /// # Safety
-/// Both point to what they say, unless they are null.
+/// Both pointers are valid for what they refer to, unless they are null.
 unsafe fn give_name(from: &[u8], name: *mut sockaddr, length: *mut socklen_t) -> Result<(), Errno> {
     if name.is_null() {
         return Ok(());
@@ -55,7 +56,7 @@ unsafe fn give_name(from: &[u8], name: *mut sockaddr, length: *mut socklen_t) ->
     if is_nowhere(name) || is_nowhere(length) {
         return Err(Errno(libc::EFAULT));
     }
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let room = (*length as usize).min(from.len());
         copy_nonoverlapping(from.as_ptr(), name.cast(), room);
@@ -64,15 +65,15 @@ unsafe fn give_name(from: &[u8], name: *mut sockaddr, length: *mut socklen_t) ->
     Ok(())
 }
 
-/// The program's pieces of memory.
+/// Returns the program's pieces of memory.
 ///
 /// # Safety
-/// It points to as many as it says, unless it is null.
+/// It points to as many as stated, unless it is null.
 unsafe fn parts_of<'a>(parts: *const iovec, count: usize) -> Result<&'a [iovec], Errno> {
     match (count, is_nowhere(parts)) {
         (0, _) => Ok(&[]),
         (1..=1024, false) => {
-            // SAFETY: the caller says so.
+            // SAFETY: guaranteed by the caller.
             Ok(unsafe { from_raw_parts(parts, count) })
         }
         (_, true) => Err(Errno(libc::EFAULT)),

@@ -1,4 +1,4 @@
-//! Names of sockets and of their peers, and what sockets are for.
+//! Names of sockets and of their peers, and connecting, listening and shutting down.
 
 use core::ffi::c_int;
 
@@ -12,10 +12,10 @@ use crate::{Errno, answer, real, table};
 #[unsafe(no_mangle)]
 unsafe extern "C" fn bind(fd: c_int, name: *const sockaddr, length: socklen_t) -> c_int {
     let Some(socket) = table::socket(fd) else {
-        // SAFETY: the program's arguments, as they are.
+        // SAFETY: the program's arguments are passed on unchanged.
         return unsafe { real::bind(fd, name, length) };
     };
-    // SAFETY: the program's arguments, as they are.
+    // SAFETY: the program's arguments are passed on unchanged.
     let bound = unsafe { name_of(name, length) }.and_then(|name| {
         let mut call = Call::new(Op::Bind);
         call.name = name;
@@ -27,10 +27,10 @@ unsafe extern "C" fn bind(fd: c_int, name: *const sockaddr, length: socklen_t) -
 #[unsafe(no_mangle)]
 unsafe extern "C" fn connect(fd: c_int, name: *const sockaddr, length: socklen_t) -> c_int {
     let Some(socket) = table::socket(fd) else {
-        // SAFETY: the program's arguments, as they are.
+        // SAFETY: the program's arguments are passed on unchanged.
         return unsafe { real::connect(fd, name, length) };
     };
-    // SAFETY: the program's arguments, as they are.
+    // SAFETY: the program's arguments are passed on unchanged.
     let connected = unsafe { name_of(name, length) }.and_then(|name| {
         let late = (libc::SO_SNDTIMEO, Errno(libc::EINPROGRESS));
         let mut call = Call::waiting(Op::Connect, fd, 0, late);
@@ -58,7 +58,7 @@ unsafe extern "C" fn shutdown(fd: c_int, how: c_int) -> c_int {
     number(Op::Shutdown, fd, socket, how)
 }
 
-/// A call with one number.
+/// Makes a call with one number.
 fn number(op: Op, fd: c_int, socket: Descriptor, argument: c_int) -> c_int {
     let mut call = Call::new(op);
     call.request.a = argument;
@@ -68,20 +68,20 @@ fn number(op: Op, fd: c_int, socket: Descriptor, argument: c_int) -> c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn getsockname(fd: c_int, name: *mut sockaddr, length: *mut socklen_t) -> c_int {
     let Some(socket) = table::socket(fd) else {
-        // SAFETY: the program's arguments, as they are.
+        // SAFETY: the program's arguments are passed on unchanged.
         return unsafe { real::getsockname(fd, name, length) };
     };
-    // SAFETY: the program's arguments, as they are.
+    // SAFETY: the program's arguments are passed on unchanged.
     unsafe { write_name(Op::LocalName, fd, socket, name, length) }
 }
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn getpeername(fd: c_int, name: *mut sockaddr, length: *mut socklen_t) -> c_int {
     let Some(socket) = table::socket(fd) else {
-        // SAFETY: the program's arguments, as they are.
+        // SAFETY: the program's arguments are passed on unchanged.
         return unsafe { real::getpeername(fd, name, length) };
     };
-    // SAFETY: the program's arguments, as they are.
+    // SAFETY: the program's arguments are passed on unchanged.
     unsafe { write_name(Op::PeerName, fd, socket, name, length) }
 }
 
@@ -98,7 +98,7 @@ unsafe fn write_name(
         return answer(Err(Errno(libc::EFAULT))) as c_int;
     }
     let told = Call::new(op).on(fd, socket).and_then(|told| {
-        // SAFETY: the caller says so.
+        // SAFETY: guaranteed by the caller.
         unsafe { give_name(told.response.peer(), name, length)? };
         Ok(0)
     });

@@ -25,10 +25,10 @@ unsafe extern "C" fn getsockopt(
 ) -> c_int {
     match table::socket(fd) {
         Some(socket) if !is_the_descriptors_own(level, option) => {
-            // SAFETY: the program's arguments, as they are.
+            // SAFETY: the program's arguments are passed on unchanged.
             answer(unsafe { get(fd, socket, level, option, value, length) }) as c_int
         }
-        // SAFETY: the program's arguments, as they are.
+        // SAFETY: the program's arguments are passed on unchanged.
         _ => unsafe { real::getsockopt(fd, level, option, value, length) },
     }
 }
@@ -46,13 +46,13 @@ unsafe fn get(
     if is_nowhere(length) {
         return Err(Errno(libc::EFAULT));
     }
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     let given = c_int::try_from(unsafe { *length }).map_err(|_| Errno(libc::EINVAL))? as usize;
     let room = given.min(MAX_OPTION);
     if is_nowhere(value) && room > 0 {
         return Err(Errno(libc::EFAULT));
     }
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     let before: &[u8] = if room == 0 { &[] } else { unsafe { from_raw_parts(value.cast(), room) } };
     let mut call = match opens_when_read(level, option) {
         true => connecting(Op::GetOption, fd),
@@ -63,40 +63,41 @@ unsafe fn get(
     call.close_on_exec = flags & libc::SOCK_CLOEXEC != 0;
     if opens_when_read(level, option) {
         let (place, length) = addresses(before).ok_or(Errno(libc::EINVAL))?;
-        // SAFETY: the caller says so.
+        // SAFETY: guaranteed by the caller.
         call.name = unsafe { from_raw_parts(place as *const u8, length) };
     }
     let data = [part(before)];
     let room = [iovec { iov_base: value, iov_len: room }];
     (call.data, call.room) = (&data, &room);
     let told = call.on(fd, socket)?;
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     unsafe { *length = told.response.data };
     if peels_off(level, option) {
         // SAFETY: the response was this long, and so is what `value` points to.
         return unsafe { peeled_off(&told, flags, value) };
     }
     if opens_when_read(level, option) && told.response.flags != 0 {
-        // The number of the association is told, and that it is not there yet.
+        // The identifier of the association is returned, and the errno that it is not established
+        // yet.
         return Err(Errno(told.response.flags));
     }
     Ok(0)
 }
 
-/// The new descriptor is told in the structure, too.
+/// Writes the new descriptor to the structure as well.
 ///
 /// # Safety
-/// `value` points to as many bytes as the response says.
+/// `value` points to as many bytes as the response states.
 unsafe fn peeled_off(told: &Answer, flags: c_int, value: *mut c_void) -> Result<i64, Errno> {
     let fd = descriptor::descriptor(told, flags & libc::SOCK_NONBLOCK != 0)?;
     if told.response.data >= 8 {
-        // SAFETY: the caller says so.
+        // SAFETY: guaranteed by the caller.
         unsafe { value.cast::<c_int>().add(1).write_unaligned(fd as c_int) };
     }
     Ok(fd)
 }
 
-/// A call that opens an association.
+/// Returns a call that opens an association.
 fn connecting<'a>(op: Op, fd: c_int) -> Call<'a> {
     Call::waiting(op, fd, 0, (libc::SO_SNDTIMEO, Errno(libc::EINPROGRESS)))
 }
@@ -111,10 +112,10 @@ unsafe extern "C" fn setsockopt(
 ) -> c_int {
     match table::socket(fd) {
         Some(socket) if !is_the_descriptors_own(level, option) => {
-            // SAFETY: the program's arguments, as they are.
+            // SAFETY: the program's arguments are passed on unchanged.
             answer(unsafe { set(fd, socket, level, option, value, length) }) as c_int
         }
-        // SAFETY: the program's arguments, as they are.
+        // SAFETY: the program's arguments are passed on unchanged.
         _ => unsafe { real::setsockopt(fd, level, option, value, length) },
     }
 }
@@ -155,7 +156,7 @@ unsafe extern "C" fn ioctl(fd: c_int, request: c_ulong, argument: *mut c_void) -
         _ => None,
     };
     let Some(socket) = socket else {
-        // SAFETY: the program's arguments, as they are.
+        // SAFETY: the program's arguments are passed on unchanged.
         return unsafe { real::ioctl(fd, request, argument) };
     };
     let mut call = Call::new(Op::Ioctl);

@@ -1,4 +1,4 @@
-//! All that receives.
+//! Receiving.
 
 use core::ffi::{c_int, c_uint, c_void};
 use core::mem::size_of;
@@ -13,7 +13,7 @@ use crate::local::{Descriptor, Op, blocks};
 use crate::transfer::total;
 use crate::{Errno, answer, real, table};
 
-/// Receives a message, or a part of one.
+/// Receives a message, or part of one.
 fn message(fd: c_int, socket: Descriptor, room: &[iovec], flags: c_int) -> Result<Answer, Errno> {
     let late = (libc::SO_RCVTIMEO, Errno(libc::EAGAIN));
     let mut call = Call::waiting(Op::Receive, fd, flags, late);
@@ -24,7 +24,7 @@ fn message(fd: c_int, socket: Descriptor, room: &[iovec], flags: c_int) -> Resul
     call.on(fd, socket)
 }
 
-/// A piece of memory, and at the length that the compiler knows the program's buffer has.
+/// Receives into a single piece of memory.
 fn plain(
     fd: c_int,
     socket: Descriptor,
@@ -40,7 +40,7 @@ fn plain(
 unsafe extern "C" fn recv(fd: c_int, data: *mut c_void, length: size_t, flags: c_int) -> ssize_t {
     match table::socket(fd) {
         Some(socket) => plain(fd, socket, data, length, flags),
-        // SAFETY: the program's arguments, as they are.
+        // SAFETY: the program's arguments are passed on unchanged.
         None => unsafe { real::recv(fd, data, length, flags) },
     }
 }
@@ -55,7 +55,7 @@ unsafe extern "C" fn __recv_chk(
 ) -> ssize_t {
     match table::socket(fd) {
         Some(socket) if length <= size => plain(fd, socket, data, length, flags),
-        // SAFETY: the program's arguments, as they are; libc ends the program if they are wrong.
+        // SAFETY: the program's arguments are passed on unchanged; libc ends the program if they are wrong.
         _ => unsafe { real::__recv_chk(fd, data, length, size, flags) },
     }
 }
@@ -64,7 +64,7 @@ unsafe extern "C" fn __recv_chk(
 unsafe extern "C" fn read(fd: c_int, data: *mut c_void, length: size_t) -> ssize_t {
     match table::socket(fd) {
         Some(socket) => plain(fd, socket, data, length, 0),
-        // SAFETY: the program's arguments, as they are.
+        // SAFETY: the program's arguments are passed on unchanged.
         None => unsafe { real::read(fd, data, length) },
     }
 }
@@ -78,7 +78,7 @@ unsafe extern "C" fn __read_chk(
 ) -> ssize_t {
     match table::socket(fd) {
         Some(socket) if length <= size => plain(fd, socket, data, length, 0),
-        // SAFETY: the program's arguments, as they are; libc ends the program if they are wrong.
+        // SAFETY: the program's arguments are passed on unchanged; libc ends the program if they are wrong.
         _ => unsafe { real::__read_chk(fd, data, length, size) },
     }
 }
@@ -86,10 +86,10 @@ unsafe extern "C" fn __read_chk(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn readv(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t {
     let Some(socket) = table::socket(fd) else {
-        // SAFETY: the program's arguments, as they are.
+        // SAFETY: the program's arguments are passed on unchanged.
         return unsafe { real::readv(fd, parts, count) };
     };
-    // SAFETY: the program's arguments, as they are.
+    // SAFETY: the program's arguments are passed on unchanged.
     let got = unsafe { parts_of(parts, usize::try_from(count).unwrap_or(usize::MAX)) }
         .and_then(|parts| message(fd, socket, parts, 0));
     answer(got.map(|got| i64::from(got.response.result))) as ssize_t
@@ -105,9 +105,9 @@ unsafe extern "C" fn recvfrom(
     name_length: *mut socklen_t,
 ) -> ssize_t {
     match table::socket(fd) {
-        // SAFETY: the program's arguments, as they are.
+        // SAFETY: the program's arguments are passed on unchanged.
         Some(socket) => unsafe { from(fd, socket, (data, length), flags, (name, name_length)) },
-        // SAFETY: the program's arguments, as they are.
+        // SAFETY: the program's arguments are passed on unchanged.
         None => unsafe { real::recvfrom(fd, data, length, flags, name, name_length) },
     }
 }
@@ -124,10 +124,10 @@ unsafe extern "C" fn __recvfrom_chk(
 ) -> ssize_t {
     match table::socket(fd) {
         Some(socket) if length <= size => {
-            // SAFETY: the program's arguments, as they are.
+            // SAFETY: the program's arguments are passed on unchanged.
             unsafe { from(fd, socket, (data, length), flags, (name, name_length)) }
         }
-        // SAFETY: the program's arguments, as they are; libc ends the program if they are wrong.
+        // SAFETY: the program's arguments are passed on unchanged; libc ends the program if they are wrong.
         _ => unsafe { real::__recvfrom_chk(fd, data, length, size, flags, name, name_length) },
     }
 }
@@ -143,7 +143,7 @@ unsafe fn from(
 ) -> ssize_t {
     let room = [iovec { iov_base: data, iov_len: length }];
     let got = message(fd, socket, &room, flags).and_then(|got| {
-        // SAFETY: the caller says so.
+        // SAFETY: guaranteed by the caller.
         unsafe { give_name(got.response.peer(), name, name_length)? };
         Ok(i64::from(got.response.result))
     });
@@ -153,10 +153,10 @@ unsafe fn from(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn recvmsg(fd: c_int, header: *mut msghdr, flags: c_int) -> ssize_t {
     match table::socket(fd) {
-        // SAFETY: the program's arguments, as they are.
+        // SAFETY: the program's arguments are passed on unchanged.
         Some(socket) => answer(unsafe { with_header(fd, socket, header, flags) }) as ssize_t,
         None => {
-            // SAFETY: the program's arguments, as they are.
+            // SAFETY: the program's arguments are passed on unchanged.
             let received = unsafe { real::recvmsg(fd, header, flags) };
             if received >= 0 {
                 // SAFETY: the kernel has filled in the header.
@@ -178,27 +178,27 @@ unsafe fn with_header(
     if is_nowhere(header) {
         return Err(Errno(libc::EFAULT));
     }
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     let header = unsafe { header.as_mut() }.ok_or(Errno(libc::EFAULT))?;
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     let parts = unsafe { parts_of(header.msg_iov, header.msg_iovlen as usize)? };
     let got = message(fd, socket, parts, flags)?;
     let name = header.msg_name.cast();
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     unsafe { give_name(got.response.peer(), name, &raw mut header.msg_namelen)? };
     if name.is_null() {
         header.msg_namelen = 0;
     }
     header.msg_flags = got.response.flags;
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     unsafe { give_control(got.response.control(), header) };
     Ok(i64::from(got.response.result))
 }
 
-/// Gives a program the control messages that it has room for, the last one cut.
+/// Copies control messages to a program, as many as fit, the last one truncated.
 ///
 /// # Safety
-/// The header's control memory is as long as it says.
+/// The header's control memory is as long as stated.
 unsafe fn give_control(control: &[u8], header: &mut msghdr) {
     let room = if header.msg_control.is_null() { 0 } else { header.msg_controllen as usize };
     let place = header.msg_control.cast::<u8>();
@@ -212,12 +212,12 @@ unsafe fn give_control(control: &[u8], header: &mut msghdr) {
     header.msg_controllen = given.length as _;
 }
 
-/// Descriptors that come from another process may be sockets of ours.
+/// Handles descriptors received from another process, which may be SCTP sockets.
 ///
 /// # Safety
 /// The kernel has filled in the header.
 unsafe fn look_for_descriptors(header: *mut msghdr) {
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     let mut one = unsafe { libc::CMSG_FIRSTHDR(header) };
     // SAFETY: the kernel has made these messages.
     while let Some(found) = unsafe { one.as_ref() } {
@@ -244,7 +244,7 @@ unsafe extern "C" fn recvmmsg(
     timeout: *mut timespec,
 ) -> c_int {
     let Some(socket) = table::socket(fd) else {
-        // SAFETY: the program's arguments, as they are.
+        // SAFETY: the program's arguments are passed on unchanged.
         return unsafe { real::recvmmsg(fd, headers, count, flags, timeout) };
     };
     let mut later = flags & !libc::MSG_WAITFORONE;
@@ -260,7 +260,7 @@ unsafe extern "C" fn recvmmsg(
             Err(error) if index == 0 => return answer(Err(error)) as c_int,
             Err(_) => return index as c_int,
         }
-        // A time that is over would be looked at only between messages, as the kernel does.
+        // An expired timeout would be noticed only between messages, as in the kernel.
         if flags & libc::MSG_WAITFORONE != 0 || !timeout.is_null() {
             later |= libc::MSG_DONTWAIT;
         }

@@ -1,4 +1,4 @@
-//! All that sends.
+//! Sending.
 
 use core::ffi::{c_int, c_uint, c_void};
 use core::slice::from_raw_parts;
@@ -10,7 +10,7 @@ use crate::call::{Call, broken_pipe};
 use crate::local::{Descriptor, Op};
 use crate::{Errno, answer, last, real, table};
 
-/// Bytes of a file that become one message; small, for it lies on the stack.
+/// The part of a file that becomes one message, in bytes; small, because it is on the stack.
 const CHUNK: usize = 16 * 1024;
 
 /// Sends one message.
@@ -31,7 +31,7 @@ fn message(
     }
 }
 
-/// A piece of memory that is only read.
+/// Returns a piece of memory that is only read.
 fn one(data: *const c_void, length: size_t) -> [iovec; 1] {
     [iovec { iov_base: data.cast_mut(), iov_len: length }]
 }
@@ -42,7 +42,7 @@ unsafe extern "C" fn send(fd: c_int, data: *const c_void, length: size_t, flags:
         Some(socket) => {
             answer(message(fd, socket, (&[], &[]), &one(data, length), flags)) as ssize_t
         }
-        // SAFETY: the program's arguments, as they are.
+        // SAFETY: the program's arguments are passed on unchanged.
         None => unsafe { real::send(fd, data, length, flags) },
     }
 }
@@ -57,10 +57,10 @@ unsafe extern "C" fn sendto(
     name_length: socklen_t,
 ) -> ssize_t {
     let Some(socket) = table::socket(fd) else {
-        // SAFETY: the program's arguments, as they are.
+        // SAFETY: the program's arguments are passed on unchanged.
         return unsafe { real::sendto(fd, data, length, flags, name, name_length) };
     };
-    // SAFETY: the program's arguments, as they are.
+    // SAFETY: the program's arguments are passed on unchanged.
     let sent = unsafe { name_of(name, name_length) }
         .and_then(|name| message(fd, socket, (name, &[]), &one(data, length), flags));
     answer(sent) as ssize_t
@@ -69,9 +69,9 @@ unsafe extern "C" fn sendto(
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sendmsg(fd: c_int, header: *const msghdr, flags: c_int) -> ssize_t {
     match table::socket(fd) {
-        // SAFETY: the program's arguments, as they are.
+        // SAFETY: the program's arguments are passed on unchanged.
         Some(socket) => answer(unsafe { with_header(fd, socket, header, flags) }) as ssize_t,
-        // SAFETY: the program's arguments, as they are.
+        // SAFETY: the program's arguments are passed on unchanged.
         None => unsafe { real::sendmsg(fd, header, flags) },
     }
 }
@@ -87,15 +87,15 @@ unsafe fn with_header(
     if is_nowhere(header) {
         return Err(Errno(libc::EFAULT));
     }
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     let header = unsafe { header.as_ref() }.ok_or(Errno(libc::EFAULT))?;
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     let name = unsafe { name_of(header.msg_name.cast(), header.msg_namelen)? };
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     let data = unsafe { parts_of(header.msg_iov, header.msg_iovlen as usize)? };
     let control: &[u8] = match header.msg_control.is_null() || header.msg_controllen == 0 {
         true => &[],
-        // SAFETY: the caller says so.
+        // SAFETY: guaranteed by the caller.
         false => unsafe {
             from_raw_parts(header.msg_control.cast(), header.msg_controllen as usize)
         },
@@ -111,7 +111,7 @@ unsafe extern "C" fn sendmmsg(
     flags: c_int,
 ) -> c_int {
     let Some(socket) = table::socket(fd) else {
-        // SAFETY: the program's arguments, as they are.
+        // SAFETY: the program's arguments are passed on unchanged.
         return unsafe { real::sendmmsg(fd, headers, count, flags) };
     };
     for index in 0..count as usize {
@@ -134,7 +134,7 @@ unsafe extern "C" fn sendmmsg(
 unsafe extern "C" fn write(fd: c_int, data: *const c_void, length: size_t) -> ssize_t {
     match table::socket(fd) {
         Some(socket) => answer(message(fd, socket, (&[], &[]), &one(data, length), 0)) as ssize_t,
-        // SAFETY: the program's arguments, as they are.
+        // SAFETY: the program's arguments are passed on unchanged.
         None => unsafe { real::write(fd, data, length) },
     }
 }
@@ -142,10 +142,10 @@ unsafe extern "C" fn write(fd: c_int, data: *const c_void, length: size_t) -> ss
 #[unsafe(no_mangle)]
 unsafe extern "C" fn writev(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t {
     let Some(socket) = table::socket(fd) else {
-        // SAFETY: the program's arguments, as they are.
+        // SAFETY: the program's arguments are passed on unchanged.
         return unsafe { real::writev(fd, parts, count) };
     };
-    // SAFETY: the program's arguments, as they are.
+    // SAFETY: the program's arguments are passed on unchanged.
     let sent = unsafe { parts_of(parts, usize::try_from(count).unwrap_or(usize::MAX)) }
         .and_then(|parts| message(fd, socket, (&[], &[]), parts, 0));
     answer(sent) as ssize_t
@@ -159,9 +159,9 @@ unsafe extern "C" fn sendfile(
     count: size_t,
 ) -> ssize_t {
     match table::socket(out) {
-        // SAFETY: the program's arguments, as they are.
+        // SAFETY: the program's arguments are passed on unchanged.
         Some(socket) => answer(unsafe { file(out, socket, from, offset, count) }) as ssize_t,
-        // SAFETY: the program's arguments, as they are.
+        // SAFETY: the program's arguments are passed on unchanged.
         None => unsafe { real::sendfile(out, from, offset, count) },
     }
 }
@@ -174,9 +174,9 @@ unsafe extern "C" fn sendfile64(
     count: size_t,
 ) -> ssize_t {
     match table::socket(out) {
-        // SAFETY: the program's arguments, as they are; both types have 64 bits on these machines.
+        // SAFETY: the program's arguments are passed on unchanged; both types have 64 bits on these machines.
         Some(socket) => answer(unsafe { file(out, socket, from, offset.cast(), count) }) as ssize_t,
-        // SAFETY: the program's arguments, as they are.
+        // SAFETY: the program's arguments are passed on unchanged.
         None => unsafe { real::sendfile64(out, from, offset, count) },
     }
 }
@@ -192,7 +192,7 @@ unsafe fn file(
     offset: *mut off_t,
     count: size_t,
 ) -> Result<i64, Errno> {
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     let start = match unsafe { offset.as_ref() } {
         Some(offset) => *offset,
         // SAFETY: no memory is passed.
@@ -220,7 +220,7 @@ unsafe fn file(
         }
     }
     let end = start + done as off_t;
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     match unsafe { offset.as_mut() } {
         Some(offset) => *offset = end,
         // SAFETY: no memory is passed.
@@ -239,9 +239,10 @@ unsafe extern "C" fn splice(
     flags: c_uint,
 ) -> ssize_t {
     if table::socket(from).is_some() || table::socket(out).is_some() {
-        // The kernel would move tokens. Programs take this for a descriptor that cannot be spliced.
+        // The kernel would move tokens. Programs interpret this as a descriptor that cannot be
+        // spliced.
         return answer(Err(Errno(libc::EINVAL))) as ssize_t;
     }
-    // SAFETY: the program's arguments, as they are.
+    // SAFETY: the program's arguments are passed on unchanged.
     unsafe { real::splice(from, from_offset, out, out_offset, length, flags) }
 }

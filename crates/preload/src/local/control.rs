@@ -1,20 +1,21 @@
-//! Control messages for a program, as many as it has room for.
+//! Control messages for a program, as many as fit.
 
 use core::mem::size_of;
 
-/// Bytes of `cmsghdr`: the length, the level, the type.
+/// The size of `cmsghdr`: the length, the level, the type.
 const HEAD: usize = size_of::<usize>() + 8;
 
-/// What a program was given.
+/// What was copied to a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Given {
-    /// Bytes of its room that are used.
+    /// The bytes used.
     pub length: usize,
-    /// Whether there was more than it had room for.
+    /// Whether some did not fit.
     pub is_cut: bool,
 }
 
-/// Gives what there is room for, the last message cut; `put` gets bytes and their place in the room.
+/// Copies as many control messages as fit, the last one truncated; `put` is passed bytes and their
+/// offset.
 pub fn give(mut control: &[u8], room: usize, mut put: impl FnMut(usize, &[u8])) -> Given {
     let mut given = Given { length: 0, is_cut: false };
     while let (Some(head), Some(said)) = (control.get(..HEAD), control.first_chunk()) {

@@ -1,18 +1,18 @@
-//! What the preloaded library and its supervisor say to each other, byte by byte.
+//! The protocol between the preloaded library and its supervisor.
 //!
-//! The supervisor is compiled from these very files (`#[path]`), so they use nothing but `core`
-//! and the numbers of `libc`.
+//! The supervisor includes the same files (`#[path]`), so they use only `core` and the constants of
+//! `libc`.
 //!
-//! | file | job |
+//! | file | purpose |
 //! | --- | --- |
-//! | `request` | a call of a program, as the library hands it over |
-//! | `response` | what the call comes to |
-//! | `name` | how a descriptor says which socket it is |
-//! | `subject` | which calls are the supervisor's |
-//! | `control` | control messages, as many as a program has room for |
+//! | `request` | a call of a program, as sent by the library |
+//! | `response` | the result of the call |
+//! | `name` | how a descriptor identifies its socket |
+//! | `subject` | which calls concern the supervisor |
+//! | `control` | control messages, as many as fit |
 //!
 //! A connection is a stream socket of this machine; both ends have the same byte order. Each request
-//! gets one response, in order, but for [`Op::Cancel`], which gets none of its own.
+//! gets one response, in order, except [`Op::Cancel`], which gets none.
 
 pub mod control;
 mod name;
@@ -24,22 +24,22 @@ pub use name::{Descriptor, MAX_NAME, key_of};
 pub use request::{Op, REQUEST, Request, blocks};
 pub use response::{MAX_CONTROL, MAX_PEER, RESPONSE, Response, mark};
 
-/// What both must agree on: changed with any change to what is said.
+/// The version of the protocol: must be increased with any change.
 pub const VERSION: u32 = 1;
 
-/// The variable that names the supervisor's socket: a path, or `@` and an abstract name; behind a
-/// blank the key, in hexadecimal digits.
+/// The environment variable that contains the address of the supervisor's socket: a path, or `@`
+/// and an abstract name; followed by a space and the key, in hexadecimal digits.
 pub const ENVIRONMENT: &str = "EYAS_SCTP_SOCKET";
 
-/// The most bytes of addresses, or of control messages, that a request carries.
+/// The maximum number of bytes of addresses, or of control messages, in a request.
 pub const MAX_SIDE: usize = 64 * 1024;
 
-/// The most bytes of data that a request carries; more than any send buffer can be set to
-/// (`net.core.wmem_max` is 212,992, and twice that is given).
+/// The maximum number of bytes of data in a request; more than any send buffer can be set to
+/// (`net.core.wmem_max` is 212,992, and twice that is granted).
 pub const MAX_DATA: usize = 8 * 1024 * 1024;
 
-/// What hides `POLLOUT`: a message of this size leaves less than a quarter free of the send buffer of a
-/// descriptor that was made as small as the kernel makes them.
+/// The size of the filler, which hides `POLLOUT`: it leaves less than a quarter of the send buffer
+/// of a descriptor free, which is as small as the kernel allows.
 pub const FILLER: usize = 1800;
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {

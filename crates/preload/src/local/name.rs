@@ -1,9 +1,9 @@
-//! How a descriptor says which socket it is.
+//! How a descriptor identifies its socket.
 //!
-//! The supervisor's end of each pair is bound to an abstract name, so `getpeername` on the program's
-//! end gives it, in whatever process the descriptor has come to.
+//! The supervisor's end of each pair is bound to an abstract name, so `getpeername` on the
+//! program's end returns it, in whatever process the descriptor is.
 
-/// The longest name, with the zero byte in front.
+/// The maximum length of a name, including the leading zero byte.
 pub const MAX_NAME: usize = PREFIX.len() + 16 + 1 + 16;
 
 const PREFIX: &[u8] = b"\0eyas-sctp-socket/";
@@ -12,14 +12,14 @@ const DIGITS: &[u8; 16] = b"0123456789abcdef";
 /// A socket of a supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor {
-    /// Which supervisor: drawn at random.
+    /// The random identifier of the supervisor.
     pub instance: u64,
-    /// Its number there.
+    /// The number of the socket there.
     pub socket: u64,
 }
 
 impl Descriptor {
-    /// The name, from the zero byte on.
+    /// Returns the name, including the leading zero byte.
     #[must_use]
     pub fn name(self) -> [u8; MAX_NAME] {
         let mut name = [b'/'; MAX_NAME];
@@ -29,7 +29,7 @@ impl Descriptor {
         name
     }
 
-    /// Reads a name, from the zero byte on.
+    /// Parses a name, including the leading zero byte.
     #[must_use]
     pub fn parse(name: &[u8]) -> Option<Self> {
         let rest = name.strip_prefix(PREFIX)?;
@@ -46,7 +46,7 @@ fn put_hex(place: &mut [u8], value: u64) {
     }
 }
 
-/// Reads hexadecimal digits, at most 16 of them.
+/// Parses hexadecimal digits, at most 16 of them.
 fn hex(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || digits.len() > 16 {
         return None;
@@ -57,7 +57,7 @@ fn hex(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// Reads the key behind the address of a supervisor.
+/// Parses the key after the address of a supervisor.
 #[must_use]
 pub fn key_of(digits: &[u8]) -> Option<u64> {
     hex(digits)

@@ -1,41 +1,42 @@
-//! A call of a program, as the library hands it over.
+//! A call of a program, as sent by the library.
 
 use super::{MAX_DATA, MAX_SIDE, VERSION, i32_at, put, u32_at, u64_at};
 
-/// Bytes of a request's header; name, control and data follow.
+/// The size of a request's header; name, control and data follow.
 pub const REQUEST: usize = 64;
 
 /// Whether the program waits until the call is done.
 pub mod blocks {
-    /// It does not: `O_NONBLOCK` or `MSG_DONTWAIT`.
+    /// It does not wait: `O_NONBLOCK` or `MSG_DONTWAIT`.
     pub const NO: u32 = 0;
-    /// It does.
+    /// It waits.
     pub const YES: u32 = 1;
 }
 
-/// What a request is for. Beside each: its arguments `a`, `b`, `c`, and what comes in name, control,
+/// The kind of a request, with its arguments `a`, `b`, `c`, and the content of name, control and
 /// data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Op {
-    /// A new socket (domain, type, protocol). The response brings its descriptor.
+    /// A new socket (domain, type, protocol). The response carries its descriptor.
     Socket = 1,
     /// `bind` (name).
     Bind = 2,
     /// `listen` (backlog).
     Listen = 3,
-    /// `accept`. The response brings a descriptor and the peer's name.
+    /// `accept`. The response carries a descriptor and the peer's name.
     Accept = 4,
     /// `connect` (name).
     Connect = 5,
-    /// `sendmsg` and all that is less (flags; name, control, data).
+    /// `sendmsg` and simpler calls (flags; name, control, data).
     Send = 6,
-    /// `recvmsg` and all that is less (flags, room for data).
+    /// `recvmsg` and simpler calls (flags, room for data).
     Receive = 7,
     /// `shutdown` (how).
     Shutdown = 8,
-    /// `getsockopt` (level, name, room; name: addresses that the option points to; data: what the
-    /// program's buffer holds). `SCTP_SOCKOPT_PEELOFF` brings a descriptor.
+    /// `getsockopt` (level, name, room; name: the addresses that the option points to; data: the
+    /// content of the program's buffer). For `SCTP_SOCKOPT_PEELOFF` the response carries a
+    /// descriptor.
     GetOption = 9,
     /// `setsockopt` (level, name; data).
     SetOption = 10,
@@ -43,14 +44,15 @@ pub enum Op {
     LocalName = 11,
     /// `getpeername`.
     PeerName = 12,
-    /// `ioctl` (request, which asks for one number).
+    /// `ioctl` (request, which returns one number).
     Ioctl = 13,
-    /// A descriptor was closed; if it was the last one, the response comes when `close` may return.
+    /// A descriptor was closed; if it was the last one, the response is sent when `close` may
+    /// return.
     Closed = 14,
-    /// What the program waits for is not wanted any more. The call before gets its response now: what
-    /// it came to, or `EINTR`.
+    /// The program no longer waits. The previous call gets its response now: its result, or
+    /// `EINTR`.
     Cancel = 15,
-    /// The state of the whole, in JSON.
+    /// The state of the supervisor, as JSON.
     Status = 16,
 }
 
@@ -78,11 +80,11 @@ impl Op {
 /// The header of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What it is for.
+    /// The operation.
     pub op: Op,
     /// One of [`blocks`].
     pub blocks: u32,
-    /// Shows that the program was told of the supervisor; 0 where the socket is a file.
+    /// Proves that the program was given the supervisor's address; 0 if the socket is a file.
     pub key: u64,
     /// The supervisor that the socket belongs to.
     pub instance: u64,
@@ -94,16 +96,16 @@ pub struct Request {
     pub b: i32,
     /// See [`Op`].
     pub c: i32,
-    /// Bytes of name that follow.
+    /// The number of bytes of the name that follows.
     pub name: u32,
-    /// Bytes of control messages that follow the name.
+    /// The number of bytes of control messages that follow the name.
     pub control: u32,
-    /// Bytes of data that follow the control messages.
+    /// The number of bytes of data that follow the control messages.
     pub data: u32,
 }
 
 impl Request {
-    /// A request without arguments.
+    /// Creates a request without arguments.
     #[must_use]
     pub const fn new(op: Op) -> Self {
         Self {
@@ -121,7 +123,7 @@ impl Request {
         }
     }
 
-    /// The header as it is sent.
+    /// Returns the encoded header.
     #[must_use]
     pub fn encode(&self) -> [u8; REQUEST] {
         let mut bytes = [0; REQUEST];
@@ -140,7 +142,7 @@ impl Request {
         bytes
     }
 
-    /// Reads a header. None: it is of another version, or no request.
+    /// Parses a header; `None` if it is of another version or not a request.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         if bytes.len() != REQUEST || u32_at(bytes, 0)? != VERSION {

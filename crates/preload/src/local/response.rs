@@ -1,36 +1,36 @@
-//! What a call comes to.
+//! The result of a call.
 
 use super::{VERSION, i32_at, put, u32_at};
 
-/// Bytes of a response before its data: everything of a received message but the message, so that one
-/// system call reads it all.
+/// The size of a response before its data: everything of a received message except its content, so
+/// that it can be read with one system call.
 pub const RESPONSE: usize = 256;
-/// Room for a peer's name.
+/// The maximum size of a peer's name.
 pub const MAX_PEER: usize = 32;
-/// Room for control messages.
+/// The maximum size of control messages.
 pub const MAX_CONTROL: usize = RESPONSE - HEADER - MAX_PEER;
 
-/// Bytes of the numbers.
+/// The size of the numbers.
 const HEADER: usize = 32;
 
-/// What the library is to do to the descriptor, for only who has the program's end can.
+/// What the library must do to the descriptor, because it is possible only at the program's end.
 pub mod mark {
-    /// Take a token out: there is nothing to read any more.
-    pub const TAKE_IN: u32 = 1;
-    /// Put a filler in: nothing can be sent any more.
-    pub const FILL_OUT: u32 = 2;
+    /// Remove a token: there is nothing to read any more.
+    pub const REMOVE_TOKEN: u32 = 1;
+    /// Add a filler: nothing can be sent any more.
+    pub const ADD_FILLER: u32 = 2;
 }
 
-/// All of a response but its data.
+/// A response without its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// What the call returns, or an errno below 0.
+    /// The return value of the call, or a negative errno.
     pub result: i32,
-    /// Some of [`mark`].
+    /// A combination of [`mark`] bits.
     pub marks: u32,
     /// `msg_flags` of a received message.
     pub flags: i32,
-    /// Bytes of data that follow.
+    /// The number of bytes of data that follow.
     pub data: u32,
     peer_length: u32,
     control_length: u32,
@@ -39,7 +39,7 @@ pub struct Response {
 }
 
 impl Response {
-    /// One that says only this.
+    /// Creates a response with only this result.
     #[must_use]
     pub const fn new(result: i32) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl Response {
         }
     }
 
-    /// With a name; one that is too long is cut.
+    /// Adds a name, truncated if it is too long.
     #[must_use]
     pub fn with_peer(mut self, peer: &[u8]) -> Self {
         let length = peer.len().min(MAX_PEER);
@@ -63,7 +63,7 @@ impl Response {
         self
     }
 
-    /// With control messages; more than there is room for are left out.
+    /// Adds control messages, omitting those that do not fit.
     #[must_use]
     pub fn with_control(mut self, control: &[u8]) -> Self {
         if control.len() <= MAX_CONTROL {
@@ -73,19 +73,19 @@ impl Response {
         self
     }
 
-    /// The name in it.
+    /// Returns the name.
     #[must_use]
     pub fn peer(&self) -> &[u8] {
         self.peer.get(..self.peer_length as usize).unwrap_or_default()
     }
 
-    /// The control messages in it.
+    /// Returns the control messages.
     #[must_use]
     pub fn control(&self) -> &[u8] {
         self.control.get(..self.control_length as usize).unwrap_or_default()
     }
 
-    /// The response as it is sent, before its data.
+    /// Returns the encoded response, without its data.
     #[must_use]
     pub fn encode(&self) -> [u8; RESPONSE] {
         let mut bytes = [0; RESPONSE];
@@ -101,7 +101,7 @@ impl Response {
         bytes
     }
 
-    /// Reads a response. None: it is of another version, or none.
+    /// Parses a response; `None` if it is of another version or not a response.
     #[must_use]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         if bytes.len() != RESPONSE || u32_at(bytes, 0)? != VERSION {

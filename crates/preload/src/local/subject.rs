@@ -1,48 +1,48 @@
-//! Which calls are the supervisor's, and what the values of some options point to.
+//! Which calls concern the supervisor, and what the values of some options point to.
 
 use super::i32_at;
 
 use libc::c_int;
 
-/// The protocol, and the level of its options.
+/// The protocol number, and the level of its options.
 pub const SCTP: c_int = 132;
-/// `SCTP_SOCKOPT_PEELOFF`, in which a program gets a descriptor.
+/// `SCTP_SOCKOPT_PEELOFF`, which creates a descriptor.
 pub const PEELOFF: c_int = 102;
 /// `SCTP_SOCKOPT_PEELOFF_FLAGS`: the same, with flags of the descriptor.
 pub const PEELOFF_FLAGS: c_int = 122;
 /// `SCTP_SOCKOPT_CONNECTX_OLD`, which opens an association.
 pub const CONNECTX_OLD: c_int = 107;
-/// `SCTP_SOCKOPT_CONNECTX`: the same, and returns its number.
+/// `SCTP_SOCKOPT_CONNECTX`: the same, and returns the identifier of the association.
 pub const CONNECTX: c_int = 110;
-/// `SCTP_SOCKOPT_CONNECTX3`: the same, asked for as if it were read.
+/// `SCTP_SOCKOPT_CONNECTX3`: the same, as an option that is read.
 pub const CONNECTX3: c_int = 111;
-/// The most bytes of an option, whatever is asked for.
+/// The maximum number of bytes of an option, whatever is requested.
 pub const MAX_OPTION: usize = 256 * 1024;
-/// What a type of socket may be combined with.
+/// Flags that a socket type can be combined with.
 pub const KIND_FLAGS: c_int = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
 
-/// The most addresses, in bytes, that an option may point to.
+/// The maximum number of bytes of addresses that an option may point to.
 const MAX_ADDRESSES: c_int = 64 * 1024;
 
-/// Whether a socket of this kind would be one of SCTP.
+/// Returns whether a socket with these arguments is an SCTP socket.
 #[must_use]
 pub const fn is_sctp(domain: c_int, kind: c_int, protocol: c_int) -> bool {
     let is_ip = domain == libc::AF_INET || domain == libc::AF_INET6;
     let kind = kind & !KIND_FLAGS;
     let is_ours = match protocol {
-        // A raw socket for protocol 132 speaks SCTP itself.
+        // A raw socket for protocol 132 implements SCTP itself.
         SCTP => kind != libc::SOCK_RAW,
-        // No other protocol of IP has this type.
+        // No other IP protocol has this type.
         0 => kind == libc::SOCK_SEQPACKET,
         _ => false,
     };
     is_ip && is_ours
 }
 
-/// Whether the descriptor itself keeps this option.
+/// Returns whether the descriptor itself keeps this option.
 #[must_use]
 pub fn is_the_descriptors_own(level: c_int, option: c_int) -> bool {
-    // Where times have 64 bits on machines of 32, they have numbers of their own.
+    // On 32-bit machines with 64-bit times, these options have different numbers.
     const TIMES: [c_int; 4] = [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO, 66, 67];
     const OTHERS: [c_int; 5] = [
         libc::SO_PRIORITY,
@@ -54,25 +54,25 @@ pub fn is_the_descriptors_own(level: c_int, option: c_int) -> bool {
     level == libc::SOL_SOCKET && (TIMES.contains(&option) || OTHERS.contains(&option))
 }
 
-/// Whether reading this option opens an association.
+/// Returns whether reading this option opens an association.
 #[must_use]
 pub const fn opens_when_read(level: c_int, option: c_int) -> bool {
     level == SCTP && option == CONNECTX3
 }
 
-/// Whether setting this option opens an association.
+/// Returns whether setting this option opens an association.
 #[must_use]
 pub const fn opens_when_set(level: c_int, option: c_int) -> bool {
     level == SCTP && matches!(option, CONNECTX | CONNECTX_OLD)
 }
 
-/// Whether reading this option makes a descriptor.
+/// Returns whether reading this option creates a descriptor.
 #[must_use]
 pub const fn peels_off(level: c_int, option: c_int) -> bool {
     level == SCTP && matches!(option, PEELOFF | PEELOFF_FLAGS)
 }
 
-/// The flags of the descriptor that reading this option makes.
+/// Returns the flags of the descriptor that reading this option creates.
 #[must_use]
 pub fn peeloff_flags(level: c_int, option: c_int, value: &[u8]) -> c_int {
     match (level, option) {
@@ -81,8 +81,7 @@ pub fn peeloff_flags(level: c_int, option: c_int, value: &[u8]) -> c_int {
     }
 }
 
-/// Where the addresses are that [`CONNECTX3`] points to, and how many bytes: it has a number, their
-/// bytes, and where they are.
+/// Returns the position and the number of bytes of the addresses that [`CONNECTX3`] points to.
 #[must_use]
 pub fn addresses(value: &[u8]) -> Option<(usize, usize)> {
     let length = i32_at(value, 4).filter(|length| (1..=MAX_ADDRESSES).contains(length))?;

@@ -1,4 +1,4 @@
-//! Requests as calls of a stack. Pure: time is an argument.
+//! Executes requests as calls of a stack. Pure: time is an argument.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,23 +18,23 @@ use crate::service::{Answer, Call, Closing, Outcome};
 
 type Made = Result<Answer, Errno>;
 
-/// A stack, and which requests on its sockets wait for an association.
+/// A stack, and the requests on its sockets that wait for an association.
 #[derive(Debug)]
 pub struct Calls {
-    /// The sockets. Who drives it hands in what arrives, and takes out what it says.
+    /// The sockets. The driver passes in packets that arrive, and takes out those to be sent.
     pub stack: Stack,
-    /// Calls that wait for an association: which, and what they return then.
+    /// Calls that wait for an association: which one, and their return value.
     opening: BTreeMap<(SocketId, Bytes), (AssocId, i32)>,
 }
 
 impl Calls {
-    /// Calls of this stack.
+    /// Creates calls of this stack.
     #[must_use]
     pub const fn new(stack: Stack) -> Self {
         Self { stack, opening: BTreeMap::new() }
     }
 
-    /// Makes a call for the first time. [`Op::Status`] is for who drives the stack.
+    /// Makes a call for the first time. [`Op::Status`] is handled by the driver of the stack.
     pub fn make(&mut self, now: Duration, call: &Call) -> Outcome {
         let request = call.request;
         let socket = SocketId(request.socket);
@@ -63,7 +63,7 @@ impl Calls {
         outcome(made)
     }
 
-    /// Asks again what became of a call that waits.
+    /// Repeats a waiting call.
     pub fn make_again(&mut self, now: Duration, call: &Call) -> Outcome {
         let key = key(call);
         let Some((association, result)) = self.opening.get(&key).copied().filter(|_| opens(call))
@@ -82,19 +82,19 @@ impl Calls {
         }
     }
 
-    /// Whether an association that a message opened is on its way.
+    /// Returns whether an association that a message opened is being established.
     pub fn is_opening(&mut self, now: Duration, socket: u64, association: i32) -> bool {
         self.stack.is_opening(now, SocketId(socket), AssocId(association))
     }
 
-    /// A call that waited does not any more.
+    /// Cancels a waiting call.
     pub fn given_up(&mut self, call: &Call) {
         if opens(call) {
             self.opening.remove(&key(call));
         }
     }
 
-    /// The last descriptor of a socket was closed.
+    /// Handles the closing of a socket's last descriptor.
     pub fn close(&mut self, now: Duration, socket: u64) -> Closing {
         let id = SocketId(socket);
         self.opening.retain(|(one, _), _| *one != id);
@@ -104,7 +104,7 @@ impl Calls {
         }
     }
 
-    /// An association is under way: who blocks waits until it is there.
+    /// Records an association that is being established: a blocking call waits for it.
     fn opened(&mut self, call: &Call, opened: Result<AssocId, Errno>, result: i32) -> Outcome {
         match opened {
             Ok(association) => {
@@ -207,7 +207,7 @@ impl Calls {
     }
 }
 
-/// Whether a call may have opened an association, so that it must not be made again.
+/// Returns whether a call may have opened an association, so that it must not be repeated.
 fn opens(call: &Call) -> bool {
     let (level, option) = (call.request.a, call.request.b);
     match call.request.op {
@@ -218,7 +218,7 @@ fn opens(call: &Call) -> bool {
     }
 }
 
-/// Which association it is that a call opens.
+/// Returns the key of the association that a call opens.
 fn key(call: &Call) -> (SocketId, Bytes) {
     let addresses = match call.request.op {
         Op::SetOption => &call.data,
@@ -251,7 +251,8 @@ fn of_socket(socket: SocketId) -> Answer {
     Answer { socket: Some(socket.0), ..Answer::default() }
 }
 
-/// `SCTP_SOCKOPT_CONNECTX3` gives the identifier in the place where it was.
+/// Returns the identifier of an association; for `SCTP_SOCKOPT_CONNECTX3` in the place of the
+/// addresses.
 fn identifier(call: &Call, AssocId(id): AssocId, errno: i32) -> Answer {
     let mut value = call.data.to_vec();
     if let Some(place) = value.first_chunk_mut() {

@@ -1,24 +1,24 @@
-//! Whether a port that nobody has here is anybody's on this host.
+//! Determines whether an unused port belongs to another program on this host.
 //!
-//! Over IP every raw socket of protocol 132 gets all packets, also those for other programs that speak SCTP
-//! over one. To refuse what is theirs would end their associations.
+//! Over IP every raw socket for protocol 132 receives all packets, including those for other
+//! programs that use SCTP over a raw socket. To refuse their packets would end their associations.
 
 use std::time::{Duration, Instant};
 
-/// The protocol, as the lists of raw sockets show it: in the place of the port.
+/// The protocol in the lists of raw sockets, where it is in the place of the port.
 const SCTP: &str = "0084";
-/// Lists of this network namespace.
+/// The lists of this network namespace.
 const LISTS: [&str; 2] = ["/proc/net/raw", "/proc/net/raw6"];
-/// How long others that were seen are believed to be there. That nobody is there is never believed for
-/// long: whoever comes speaks at once.
+/// How long other programs, once seen, are assumed to exist. Their absence is never assumed for
+/// long, because a new program sends at once.
 const OTHERS_STAY: Duration = Duration::from_secs(1);
-/// Packets that are refused in a second at most: each costs a look at the lists.
+/// The maximum number of refused packets per second: each requires reading the lists.
 const MOST: u32 = 200;
 
-/// Who else speaks SCTP, and how much was refused of late.
+/// Other programs with SCTP, and the number of packets refused recently.
 #[derive(Debug)]
 pub(super) struct Strangers {
-    /// Raw sockets that are ours.
+    /// The number of our own raw sockets.
     own: usize,
     others_until: Option<Instant>,
     second: Option<(Instant, u32)>,
@@ -29,7 +29,7 @@ impl Strangers {
         Self { own, others_until: None, second: None }
     }
 
-    /// Whether a packet for nobody here may be refused.
+    /// Returns whether a packet for an unused port may be refused.
     pub(super) fn may_refuse(&mut self, now: Instant) -> bool {
         if self.others_until.is_some_and(|until| now < until) {
             return false;
@@ -57,7 +57,7 @@ impl Strangers {
     }
 }
 
-/// Raw sockets of protocol 132 in a list of the kernel's.
+/// Returns the number of raw sockets for protocol 132 in a list of the kernel.
 fn sockets_of_sctp(list: &str) -> usize {
     let protocol = |line: &str| Some(line.split_whitespace().nth(1)?.rsplit(':').next()? == SCTP);
     list.lines().filter(|line| protocol(line).unwrap_or_default()).count()

@@ -1,4 +1,4 @@
-//! A stopped call, read from its thread as a request to the supervisor.
+//! A stopped call, read from its thread and converted to a request to the supervisor.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use crate::local::subject::{
 };
 use crate::local::{Descriptor, MAX_DATA, MAX_SIDE, Op, Request, blocks};
 
-/// Bytes of the kernel's `user_msghdr`; one of several has its length behind it.
+/// The size of the kernel's `user_msghdr`; one of several is followed by its length.
 const HEADER: usize = 56;
-/// The most pieces of memory that a message has.
+/// The maximum number of pieces of memory in a message.
 const MAX_PARTS: usize = 1024;
 
-/// A call, by its numbers.
+/// A system call with its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Call {
     pub(super) number: c_long,
@@ -31,56 +31,57 @@ impl Call {
         self.arguments[index] as c_int
     }
 
-    /// The descriptor that it is about.
+    /// Returns the descriptor that it concerns.
     pub(super) fn fd(&self) -> c_int {
         self.int(0)
     }
 }
 
-/// What is done about a call on an SCTP socket.
+/// How a call on an SCTP socket is handled.
 #[derive(Debug)]
 pub(super) enum Plan {
-    /// The kernel makes it.
+    /// By the kernel.
     Pass,
     /// The program gets another descriptor of the socket.
     Copy { close_on_exec: bool },
-    /// The supervisor makes it.
+    /// By the supervisor.
     Ask(Box<Asked>),
 }
 
-/// What the supervisor is asked, and what becomes of its answer.
+/// A request to the supervisor, and what to do with the reply.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) request: Request,
     pub(super) name: Vec<u8>,
     pub(super) control: Vec<u8>,
     pub(super) data: Vec<u8>,
-    /// How long it waits at most, and what it says after that.
+    /// How long it waits at most, and the errno after that.
     pub(super) patience: Option<(Duration, Errno)>,
     pub(super) then: Then,
 }
 
-/// Where a name goes, and where its length is.
+/// The addresses of a name and of its length.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NamePlace {
     pub(super) name: u64,
     pub(super) length: u64,
 }
 
-/// What becomes of an answer.
+/// What to do with a reply.
 #[derive(Debug)]
 pub(super) enum Then {
-    /// The call returns what it says.
+    /// The call returns its result.
     Return,
-    /// The program gets a descriptor, and perhaps the peer's name.
+    /// The program gets a descriptor, and possibly the peer's name.
     Descriptor { flags: c_int, name: NamePlace },
     /// The program gets a name.
     Name(NamePlace),
     /// The program gets a message.
     Message { room: Vec<Part>, name: NamePlace, header: Option<u64>, count: Option<u64> },
-    /// One of several messages was sent; its length goes there.
+    /// One of several messages was sent; its length is written there.
     Sent { length: u64 },
-    /// The program gets the value of an option, and of one that peels off a descriptor with flags.
+    /// The program gets the value of an option, and for one that peels off, a descriptor with
+    /// flags.
     Value { value: u64, length: u64, peels: Option<c_int>, opens: bool },
     /// The program gets a number.
     Number(u64),
@@ -100,7 +101,7 @@ impl Asked {
         asked
     }
 
-    /// It waits, unless the descriptor does not.
+    /// Makes the call wait, unless the descriptor is non-blocking.
     fn waits(mut self, copy: &OwnedFd, flags: c_int, which: Limit, late: c_int) -> Self {
         if flags & libc::MSG_DONTWAIT == 0 && !is_nonblocking(copy) {
             self.request.blocks = blocks::YES;
@@ -110,7 +111,7 @@ impl Asked {
     }
 }
 
-/// A stopped call on an SCTP socket, and whose.
+/// A stopped call on an SCTP socket, with its thread.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     pub(super) thread: &'a Thread,
@@ -120,7 +121,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// What is done about the call.
+    /// Returns how the call is handled.
     pub(super) fn plan(&self) -> Result<Plan, Errno> {
         let call = &self.call;
         let asked = match call.number {
@@ -167,7 +168,7 @@ impl Reader<'_> {
             }
             libc::SYS_sendmsg => self.send_with(call.arguments[1], call.int(2)),
             libc::SYS_sendmmsg => {
-                // One of them: a program goes on with the rest.
+                // Only one of them: the program continues with the rest.
                 let mut asked = self.send_with(call.arguments[1], call.int(3))?;
                 asked.then = Then::Sent { length: call.arguments[1] + HEADER as u64 };
                 Ok(asked)
@@ -214,7 +215,7 @@ impl Reader<'_> {
         Ok(asked)
     }
 
-    /// The bytes of an address.
+    /// Returns the bytes of an address.
     fn name_at(&self, at: u64, length: u64) -> Result<Vec<u8>, Errno> {
         match usize::try_from(length as c_int) {
             Err(_) => Err(Errno(libc::EINVAL)),
@@ -277,7 +278,7 @@ impl Reader<'_> {
         asked
     }
 
-    /// The pieces of memory that an argument points to, and another one counts.
+    /// Returns the pieces of memory that one argument points to and another one counts.
     fn parts(&self, at: usize, count: usize) -> Result<Vec<Part>, Errno> {
         self.parts_at(self.call.arguments[at], self.call.arguments[count])
     }
@@ -340,7 +341,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a call puts a copy of the descriptor at a number that the program chooses.
+/// Returns whether a call duplicates the descriptor to a number chosen by the program.
 fn is_put(number: c_long) -> bool {
     #[cfg(target_arch = "x86_64")]
     if number == libc::SYS_dup2 {
@@ -349,12 +350,12 @@ fn is_put(number: c_long) -> bool {
     number == libc::SYS_dup3
 }
 
-/// Calls on a copy at a low number would not stop.
+/// Handles such a call: calls on a copy at a low number would not stop.
 fn put(call: &Call) -> Result<Plan, Errno> {
     if call.int(1) >= BASE { Ok(Plan::Pass) } else { Err(Errno(libc::EINVAL)) }
 }
 
-/// The sum of lengths; `EINVAL` if there are too many, as the kernel says.
+/// Returns the sum of lengths; `EINVAL` if there are too many, as in the kernel.
 fn total(parts: &[Part]) -> Result<usize, Errno> {
     let add = |sum: usize, part: &Part| sum.checked_add(part.length);
     let sum = parts.iter().try_fold(0, add).filter(|sum| *sum <= isize::MAX as usize);

@@ -1,26 +1,26 @@
-//! Signals that a call in the kernel has to make way for.
+//! Signals that interrupt a call.
 
 use libc::c_int;
 
 use super::Errno;
 
-/// What a call inside the kernel says so that it is made again after the signal's handler, or fails with
-/// `EINTR`, as the handler has it (`SA_RESTART`). Programs never see it.
+/// The result of a call inside the kernel that is to be repeated after the signal's handler, or to
+/// fail with `EINTR`, depending on the handler (`SA_RESTART`). Programs never see it.
 const ERESTARTSYS: Errno = Errno(512);
 
-/// What the kernel tells of a thread's signals, in the bits of their numbers.
+/// The pending and blocked signals of a thread, as bits of their numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Signals {
-    /// Those sent to the thread.
+    /// The signals sent to the thread.
     to_thread: u64,
-    /// Those sent to its process.
+    /// The signals sent to its process.
     to_process: u64,
     blocked: u64,
     process: c_int,
 }
 
 impl Signals {
-    /// Reads `/proc/PID/status`.
+    /// Parses `/proc/PID/status`.
     fn parse(status: &str) -> Option<Self> {
         let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
         let bits = |name: &str| u64::from_str_radix(field(name)?.trim(), 16).ok();
@@ -37,24 +37,24 @@ impl Signals {
     }
 }
 
-/// What the call of a thread says, if a signal waits for that.
+/// Returns the result of the call of a thread if a signal interrupts it.
 pub(super) fn errno(thread: c_int) -> Option<Errno> {
     let signals = Signals::of(thread)?;
     let first = (signals.process != thread).then(|| Signals::of(signals.process)).flatten();
     decide(&signals, first.as_ref())
 }
 
-/// `first` is the first thread of the process, where that is another one.
+/// Decides this; `first` is the first thread of the process if that is another one.
 fn decide(thread: &Signals, first: Option<&Signals>) -> Option<Errno> {
     if thread.to_thread & !thread.blocked != 0 {
         return Some(ERESTARTSYS);
     }
     let shared = thread.to_process & !thread.blocked;
     match first {
-        // The kernel prefers the first thread for what is sent to the process.
+        // For signals to the process, the kernel prefers the first thread.
         None => (shared != 0).then_some(ERESTARTSYS),
-        // Where that does not want it, it is not known which thread was chosen, and who was not must not
-        // see what was for the kernel.
+        // If the first thread blocks the signal, it is not known which thread was chosen, and a
+        // thread that was not chosen must not see the result meant for the kernel.
         Some(first) => (shared & first.blocked != 0).then_some(Errno(libc::EINTR)),
     }
 }

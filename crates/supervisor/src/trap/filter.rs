@@ -1,16 +1,16 @@
 //! Which calls stop in the kernel until they are answered here.
 //!
-//! A filter sees numbers, not what they mean: descriptors of SCTP sockets get numbers from [`BASE`] on,
-//! so that calls on others pass.
+//! A filter sees only numbers, not what they refer to: descriptors of SCTP sockets get numbers from
+//! [`BASE`] on, so that calls on other descriptors pass.
 
 use libc::{c_int, c_long, sock_filter};
 
 use crate::local::subject::{KIND_FLAGS, SCTP};
 
-/// The lowest number of descriptors whose calls stop: most programs never come so high with others,
-/// and `select` can still have it.
+/// The lowest number of descriptors whose calls stop: most programs never reach it with other
+/// descriptors, and it still works with `select`.
 pub(super) const BASE: c_int = 900;
-/// The numbers below this one stop.
+/// Calls on numbers below this one stop.
 pub(super) const TOP: c_int = 65_536;
 
 /// Calls whose first argument is a descriptor.
@@ -46,11 +46,12 @@ pub(super) const ON_DESCRIPTOR: &[c_long] = &[
 const ARCHITECTURE: u32 = 0xc000_003e;
 #[cfg(target_arch = "aarch64")]
 const ARCHITECTURE: u32 = 0xc000_00b7;
-/// Elsewhere nothing stops.
+/// On other architectures nothing stops.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const ARCHITECTURE: u32 = 0;
 
-/// Where `seccomp_data` has the number of the call, the architecture, and the low half of an argument.
+/// The offsets in `seccomp_data` of the call's number, the architecture, and the low half of an
+/// argument.
 const NUMBER: u32 = 0;
 const MACHINE: u32 = 4;
 const fn argument(index: u32) -> u32 {
@@ -63,7 +64,7 @@ const AT_LEAST: u32 = libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K;
 const AND: u32 = libc::BPF_ALU | libc::BPF_AND | libc::BPF_K;
 const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
 
-/// A place that is jumped to.
+/// A jump target.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Next,
@@ -78,7 +79,7 @@ enum Place {
     Stop,
 }
 
-/// A program whose jumps go to places.
+/// A program whose jumps refer to targets.
 #[derive(Default)]
 struct Draft {
     code: Vec<(u32, u32, Place, Place)>,
@@ -94,7 +95,7 @@ impl Draft {
         self.code.push((code, value, Place::Next, Place::Next));
     }
 
-    /// Goes to one place if what was loaded compares like this, to the other if not.
+    /// Jumps to one target if the loaded value satisfies the comparison, otherwise to the other.
     fn jump(&mut self, compare: u32, value: u32, then: Place, otherwise: Place) {
         self.code.push((compare, value, then, otherwise));
     }
@@ -112,7 +113,7 @@ impl Draft {
     }
 }
 
-/// The program for the kernel.
+/// Returns the program for the kernel.
 pub(super) fn program() -> Vec<sock_filter> {
     use Place::{Control, Copy, Descriptor, Next, OfAnything, OfSctp, Pass, Socket, Splice, Stop};
 

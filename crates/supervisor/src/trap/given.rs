@@ -1,4 +1,4 @@
-//! What a program gets of an answer.
+//! Writes the result of a call to its program.
 
 use libc::c_int;
 
@@ -8,24 +8,24 @@ use super::line::Reply;
 use super::thread::Thread;
 use crate::local::control::give;
 
-/// How a call ends, once its thread's memory has what it asked for.
+/// How a call ends after the requested data has been written to its thread's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     /// With a number.
     Returns(i64),
     /// With the number of a new descriptor.
     Descriptor { flags: c_int },
-    /// Likewise, and that number goes there, too.
+    /// The same, with the number also written there.
     Peeled { flags: c_int, place: Option<u64> },
 }
 
-/// Writes what a thread asked for into its memory.
+/// Writes what a thread requested to its memory.
 pub(super) fn write(thread: &Thread, asked: &Asked, reply: &Reply) -> Result<Ending, Errno> {
     let result = i64::from(reply.response.result);
     let zero = Ok(Ending::Returns(0));
     match &asked.then {
         Then::Return => Ok(Ending::Returns(match asked.request.op {
-            // Only these return more than that it is done.
+            // Only these return more than success.
             crate::local::Op::Send | crate::local::Op::SetOption => result,
             _ => 0,
         })),
@@ -62,7 +62,8 @@ pub(super) fn write(thread: &Thread, asked: &Asked, reply: &Reply) -> Result<End
                     let place = (data.len() >= 8).then_some(*value + 4);
                     Ok(Ending::Peeled { flags: *flags, place })
                 }
-                // The number of the association is told, and that it is not there yet.
+                // The identifier of the association is returned, and the errno that it is not
+                // established yet.
                 None if *opens && reply.response.flags != 0 => Err(Errno(reply.response.flags)),
                 None => zero,
             }
@@ -70,14 +71,14 @@ pub(super) fn write(thread: &Thread, asked: &Asked, reply: &Reply) -> Result<End
     }
 }
 
-/// The length of the first of several messages; then the call returns how many there were.
+/// Writes the length of the first of several messages; the call then returns their number.
 fn write_count(thread: &Thread, place: Option<u64>, result: i64) -> Result<Ending, Errno> {
     let Some(place) = place else { return Ok(Ending::Returns(result)) };
     thread.write_at(place, &(result as u32).to_ne_bytes())?;
     Ok(Ending::Returns(1))
 }
 
-/// An address, as much as there is room for, and its whole length.
+/// Writes an address, as much as fits, and its full length.
 fn write_name(thread: &Thread, name: &[u8], place: NamePlace) -> Result<(), Errno> {
     if place.name == 0 {
         return Ok(());
@@ -88,7 +89,7 @@ fn write_name(thread: &Thread, name: &[u8], place: NamePlace) -> Result<(), Errn
     thread.write_at(place.length, &(name.len() as u32).to_ne_bytes())
 }
 
-/// What the kernel's `user_msghdr` says of a received message.
+/// Writes the fields of the kernel's `user_msghdr` for a received message.
 fn write_header(thread: &Thread, header: u64, name: NamePlace, reply: &Reply) -> Result<(), Errno> {
     if name.name == 0 {
         thread.write_at(header + 8, &0_u32.to_ne_bytes())?;

@@ -1,4 +1,4 @@
-//! The filter in a program that begins.
+//! Installs the filter in a program that is being started.
 #![allow(unsafe_code, reason = "between fork and exec there are system calls alone")]
 
 use std::io::{self, IoSliceMut};
@@ -15,11 +15,11 @@ use tokio::process::Command;
 use super::filter::{BASE, program};
 use super::listener::Listener;
 
-/// A command whose calls are to stop.
+/// A command that installs the filter.
 #[derive(Debug)]
 pub(super) struct Installing(OwnedFd);
 
-/// Whether the kernel can do it.
+/// Checks that the kernel supports it.
 fn check() -> io::Result<()> {
     if cfg!(not(any(target_arch = "x86_64", target_arch = "aarch64"))) {
         return Err(io::ErrorKind::Unsupported.into());
@@ -32,12 +32,13 @@ fn check() -> io::Result<()> {
 }
 
 impl Installing {
-    /// Has the command put the filter on itself before it begins.
+    /// Makes the command install the filter on itself before it starts.
     pub(super) fn into(command: &mut Command) -> io::Result<Self> {
         check()?;
         let flags = SockFlag::SOCK_CLOEXEC;
         let (ours, theirs) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, flags)?;
-        // What the filter itself stops would stay for ever: nobody answers yet.
+        // A call that is stopped by the filter itself would wait for ever, because nobody answers
+        // yet.
         if theirs.as_raw_fd() >= BASE {
             return Err(io::Error::from_raw_os_error(libc::EMFILE));
         }
@@ -47,7 +48,7 @@ impl Installing {
         Ok(Self(ours))
     }
 
-    /// What came of it, once the command has begun, or has failed to.
+    /// Returns the listener once the command has started, or the error.
     pub(super) fn listener(self) -> io::Result<Listener> {
         let mut errno = [0; size_of::<c_int>()];
         let mut control = nix::cmsg_space!(RawFd);
@@ -58,19 +59,19 @@ impl Installing {
             if let ControlMessageOwned::ScmRights(descriptors) = message
                 && let Some(fd) = descriptors.first()
             {
-                // SAFETY: the kernel has just made it for us.
+                // SAFETY: the kernel has just created it for us.
                 return Ok(Listener::new(unsafe { OwnedFd::from_raw_fd(*fd) }));
             }
         }
         match c_int::from_ne_bytes(errno) {
-            // It did not come so far.
+            // The command did not get this far.
             0 => Err(io::ErrorKind::NotFound.into()),
             errno => Err(io::Error::from_raw_os_error(errno)),
         }
     }
 }
 
-/// Puts the filter on this process, and sends its listener, or why there is none.
+/// Installs the filter on this process, and sends its listener, or the error.
 fn install(filter: &[sock_filter], to: RawFd) -> io::Result<()> {
     let length = u16::try_from(filter.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let program = sock_fprog { len: length, filter: filter.as_ptr().cast_mut() };
@@ -79,7 +80,7 @@ fn install(filter: &[sock_filter], to: RawFd) -> io::Result<()> {
     let mode = libc::SECCOMP_SET_MODE_FILTER;
     // SAFETY: the program is live, and as long as it says.
     let made = unsafe {
-        // The kernel asks for it where a user without rights filters.
+        // The kernel requires this if an unprivileged user installs a filter.
         match libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) {
             0 => libc::syscall(libc::SYS_seccomp, mode, flags, &raw const program) as c_int,
             _ => -1,
@@ -93,7 +94,7 @@ fn install(filter: &[sock_filter], to: RawFd) -> io::Result<()> {
         return Err(error);
     }
     let sent = send(made, to);
-    // SAFETY: it is ours, and nobody needs it here any more.
+    // SAFETY: it is ours and not needed here any more.
     unsafe { libc::close(made) };
     sent
 }

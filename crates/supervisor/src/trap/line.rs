@@ -1,4 +1,4 @@
-//! A connection to the supervisor that one call at a time has to itself.
+//! A connection to the supervisor that is used by one call at a time.
 
 use std::io::{self, IoSliceMut};
 use std::mem::size_of;
@@ -11,7 +11,7 @@ use tokio::net::UnixStream;
 use crate::client::Address;
 use crate::local::{MAX_DATA, Op, RESPONSE, Request, Response};
 
-/// What a call came to.
+/// The reply to a call.
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) response: Response,
@@ -28,7 +28,7 @@ impl Line {
         Ok(Self(UnixStream::connect(address.path()).await?))
     }
 
-    /// Whether nobody has closed it, and nothing is left of a call before.
+    /// Returns whether it is still open and nothing is left of an earlier call.
     pub(super) fn is_open(&self) -> bool {
         let peeked = self.0.try_io(Interest::READABLE, || {
             let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_PEEK;
@@ -37,7 +37,7 @@ impl Line {
         peeked.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// Sends a request and what belongs to it.
+    /// Sends a request with its data.
     pub(super) async fn send(&mut self, request: &Request, parts: [&[u8]; 3]) -> io::Result<()> {
         self.0.write_all(&request.encode()).await?;
         for part in parts {
@@ -46,17 +46,17 @@ impl Line {
         Ok(())
     }
 
-    /// Ends the wait of the request before: it is answered now.
+    /// Ends the wait of the previous request, which is then answered.
     pub(super) async fn cancel(&mut self, key: u64) -> io::Result<()> {
         self.send(&Request { key, ..Request::new(Op::Cancel) }, [&[], &[], &[]]).await
     }
 
-    /// Waits until something of a response is there.
+    /// Waits until part of a response has arrived.
     pub(super) async fn is_answered(&self) -> io::Result<()> {
         self.0.readable().await
     }
 
-    /// Takes a response. None: it has not come yet.
+    /// Receives a response; `None` if it has not arrived yet.
     pub(super) async fn receive(&mut self) -> io::Result<Option<Reply>> {
         let mut head = [0; RESPONSE];
         let first = self.0.try_io(Interest::READABLE, || first(&self.0, &mut head));
@@ -75,7 +75,7 @@ impl Line {
     }
 }
 
-/// The first bytes, and the descriptor that comes with them.
+/// Receives the first bytes, and the descriptor that comes with them.
 fn first(stream: &UnixStream, head: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
     let mut control = [0; size_of::<[usize; 3]>()];
     let mut room = [IoSliceMut::new(head)];
@@ -92,7 +92,7 @@ fn first(stream: &UnixStream, head: &mut [u8]) -> io::Result<(usize, Option<Owne
 
 fn owned(fd: RawFd) -> OwnedFd {
     #[expect(unsafe_code, reason = "the kernel gives descriptors as numbers")]
-    // SAFETY: the kernel has just made it for us, and there is room for no other one.
+    // SAFETY: the kernel has just created it for us, and there is no room for another one.
     unsafe {
         OwnedFd::from_raw_fd(fd)
     }

@@ -1,4 +1,4 @@
-//! The kernel's end: what stopped, and the answers to it.
+//! The interface to the kernel: stopped calls, and the answers to them.
 #![allow(unsafe_code, reason = "system calls that no library has")]
 
 use std::io;
@@ -8,16 +8,16 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use libc::{c_int, c_ulong, seccomp_notif, seccomp_notif_addfd, seccomp_notif_resp};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-/// What stopped calls come by.
+/// Receives stopped calls.
 #[derive(Debug)]
 pub(super) struct Listener(OwnedFd);
 
-/// Where a descriptor goes, and what becomes of the call.
+/// The number of a descriptor in the program, and what becomes of the call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Giving {
     pub(super) number: c_int,
     pub(super) close_on_exec: bool,
-    /// Whether the number is what the call returns.
+    /// Whether the call returns that number.
     pub(super) answers: bool,
 }
 
@@ -26,7 +26,7 @@ impl Listener {
         Self(fd)
     }
 
-    /// Waits for a call that stops. None: no process is left whose calls could.
+    /// Waits for a stopped call; `None` if no process is left whose calls could stop.
     pub(super) fn next(&self) -> io::Result<Option<seccomp_notif>> {
         loop {
             let mut ends = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
@@ -39,11 +39,11 @@ impl Listener {
             if !found.contains(PollFlags::POLLIN) {
                 return Ok(None);
             }
-            // SAFETY: zeros are a valid notification; the kernel asks for them.
+            // SAFETY: zeros are a valid notification, and required by the kernel.
             let mut notification: seccomp_notif = unsafe { zeroed() };
             match self.control(libc::SECCOMP_IOCTL_NOTIF_RECV, (&raw mut notification).cast()) {
                 Ok(_) => return Ok(Some(notification)),
-                // Its thread has ended meanwhile, or makes way for a signal.
+                // Its thread has ended in the meantime, or is interrupted by a signal.
                 Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -51,10 +51,10 @@ impl Listener {
         }
     }
 
-    /// Ends a call with what it returns, or an errno.
+    /// Ends a call with its return value or an errno.
     ///
     /// # Errors
-    /// `NotFound` if it does not wait any more.
+    /// `NotFound` if it no longer waits.
     pub(super) fn answer(&self, id: u64, result: Result<i64, c_int>) -> io::Result<()> {
         let (val, error) = match result {
             Ok(value) => (value, 0),
@@ -63,7 +63,7 @@ impl Listener {
         self.respond(seccomp_notif_resp { id, val, error, flags: 0 })
     }
 
-    /// Has the kernel make the call.
+    /// Makes the kernel execute the call.
     pub(super) fn pass(&self, id: u64) -> io::Result<()> {
         let flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32;
         self.respond(seccomp_notif_resp { id, val: 0, error: 0, flags })
@@ -73,12 +73,13 @@ impl Listener {
         self.control(libc::SECCOMP_IOCTL_NOTIF_SEND, (&raw mut response).cast()).map(drop)
     }
 
-    /// Whether the call waits still, and so whether its thread is the one that made it.
+    /// Returns whether the call still waits, and therefore whether its thread is still the one that
+    /// made it.
     pub(super) fn waits(&self, mut id: u64) -> bool {
         self.control(libc::SECCOMP_IOCTL_NOTIF_ID_VALID, (&raw mut id).cast()).is_ok()
     }
 
-    /// Gives the program a descriptor.
+    /// Adds a descriptor to the program.
     pub(super) fn give(&self, id: u64, fd: BorrowedFd<'_>, giving: Giving) -> io::Result<c_int> {
         let sends = if giving.answers { libc::SECCOMP_ADDFD_FLAG_SEND } else { 0 };
         let flags = if giving.close_on_exec { libc::O_CLOEXEC } else { 0 };
@@ -93,7 +94,7 @@ impl Listener {
     }
 
     fn control(&self, request: c_ulong, argument: *mut libc::c_void) -> io::Result<c_int> {
-        // SAFETY: each caller passes what the request is about, and it is live.
+        // SAFETY: each caller passes the structure of the request, which is live.
         let result = unsafe { libc::ioctl(self.0.as_raw_fd(), request as _, argument) };
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
     }

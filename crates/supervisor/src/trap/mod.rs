@@ -1,26 +1,26 @@
-//! Calls of programs that make system calls of their own, by seccomp user notification: a filter stops
-//! what concerns SCTP sockets, and who answers asks the supervisor.
+//! Intercepts the calls of programs that make system calls directly, by seccomp user notification: a
+//! filter stops calls that concern SCTP sockets, and they are answered by the supervisor.
 //!
-//! | file | job |
+//! | file | purpose |
 //! | --- | --- |
 //! | `filter` | which calls stop in the kernel |
-//! | `install` | the filter in a program that begins |
+//! | `install` | installing the filter in a program that is being started |
 //! | `listener` | stopped calls, and the answers to them |
-//! | `thread` | the memory and the descriptors of who made a call |
+//! | `thread` | the memory and the descriptors of the thread that made a call |
 //! | `asked` | a stopped call as a request |
 //! | `line` | a connection to the supervisor |
 //! | `serving` | one call: request, wait, answer |
-//! | `given` | what a program gets of an answer |
+//! | `given` | writing the result of a call to its program |
 //! | `numbers` | numbers of new descriptors |
-//! | `disturbance` | signals that a call in the kernel has to make way for |
+//! | `disturbance` | signals that interrupt a call |
 //!
-//! This is the preloaded library from outside: the same requests, and the same descriptors, by which
-//! `poll` works and which say in whatever process what they are.
+//! This is the preloaded library from the outside: the same requests, and the same descriptors, which
+//! work with `poll` and identify their socket in any process.
 //!
-//! A call that was taken from the kernel can be ended by nothing but its answer, or the end of its thread:
-//! else an answer could meet a signal and be lost, with the message that it brought, and nobody would
-//! know. So signals are looked for here while a call waits, and it is answered such that the kernel does
-//! what it always does then.
+//! A call that was received from the kernel can be ended only by its answer, or by the end of its
+//! thread: otherwise an answer could coincide with a signal and be lost unnoticed, with the message
+//! that it carried. Signals are therefore checked here while a call waits, and the call is answered
+//! such that the kernel then does what it always does.
 
 mod asked;
 mod disturbance;
@@ -45,35 +45,36 @@ use crate::client::Address;
 use install::Installing;
 use serving::Serving;
 
-/// What a call failed with.
+/// The errno of a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Errno(c_int);
 
-/// A command whose calls are to stop once it begins.
+/// A command whose calls stop once it has started.
 #[derive(Debug)]
 pub struct Trap(Installing);
 
 impl Trap {
-    /// Has the command, and all that it starts, stop at calls that concern SCTP. None of them gets more
-    /// rights by set-user-ID or file capabilities from then on (`PR_SET_NO_NEW_PRIVS`).
+    /// Makes the command, and all processes that it starts, stop at calls that concern SCTP. From
+    /// then on none of them gains privileges by set-user-ID or file capabilities
+    /// (`PR_SET_NO_NEW_PRIVS`).
     ///
     /// # Errors
-    /// If the kernel does not know seccomp user notification, or not on this architecture.
+    /// If the kernel does not support seccomp user notification, or not on this architecture.
     pub fn set(command: &mut Command) -> io::Result<Self> {
         Ok(Self(Installing::into(command)?))
     }
 
-    /// Answers the calls with the sockets of the supervisor at this address, once the command was begun.
-    /// Must be called inside a tokio runtime.
+    /// Answers the calls with the sockets of the supervisor at this address, once the command has
+    /// started. Must be called inside a tokio runtime.
     ///
     /// # Errors
-    /// What the kernel said to the filter: `EBUSY` where somebody else's stops calls already. `NotFound`:
-    /// the command did not come so far.
+    /// The error of installing the filter: `EBUSY` if another filter already stops calls;
+    /// `NotFound` if the command did not get this far.
     pub fn serve(self, address: Address) -> io::Result<Trapped> {
         let serving = Arc::new(Serving::new(self.0.listener()?, address));
         let (ended, is_ended) = watch::channel(false);
         let runtime = Handle::current();
-        // The kernel tells of calls to a thread that waits.
+        // The kernel reports calls to a waiting thread.
         std::thread::Builder::new().name("trap".into()).spawn(move || {
             take(&serving, &runtime);
             drop(serving);
@@ -90,12 +91,12 @@ pub struct Trapped(watch::Receiver<bool>);
 impl Trapped {
     /// Waits until none of them is left.
     pub async fn until_ended(&self) {
-        // It is told, or the thread that tells it has ended.
+        // Either this is reported, or the reporting thread has ended.
         let _ = self.0.clone().wait_for(|ended| *ended).await;
     }
 }
 
-/// Takes calls until no process is left that could make any.
+/// Receives calls until no process is left that could make any.
 fn take(serving: &Arc<Serving>, runtime: &Handle) {
     loop {
         match serving.listener.next() {

@@ -7,16 +7,16 @@ use super::Errno;
 use super::filter::{BASE, TOP};
 use super::thread::Thread;
 
-/// What `select` cannot have begins here.
+/// Numbers from here on do not work with `select`.
 const SELECT: c_int = 1024;
 
-/// Chooses numbers. The kernel has no word for a free one above another: who asks keeps others from
-/// asking until the number is taken.
+/// Chooses numbers. The kernel has no call that finds a free one above another: a lock prevents
+/// concurrent choices until the number is used.
 #[derive(Debug)]
 pub(super) struct Numbers {
-    /// No process here has one above it.
+    /// No process here has a number above this.
     limit: c_int,
-    /// Where to look first among those that `select` cannot have.
+    /// Where to start the search among those that do not work with `select`.
     next: c_int,
 }
 
@@ -28,15 +28,15 @@ impl Numbers {
         Self { limit, next: limit - 1 }
     }
 
-    /// A number that the thread's process has not in use.
+    /// Returns a number that the thread's process does not use.
     pub(super) fn free(&mut self, thread: &Thread) -> Result<c_int, Errno> {
         let is_free = |number: c_int| match thread.copy(number) {
             Ok(_) => Ok(false),
             Err(Errno(libc::EBADF)) => Ok(true),
             Err(error) => Err(error),
         };
-        // The kernel gives other descriptors the lowest number that is free. Where that is far below,
-        // none of them takes one of these in this moment; else those are safe that are far above.
+        // The kernel gives other descriptors the lowest free number. If that is far below, none of
+        // them gets one of these at this moment; otherwise those far above are safe.
         let low = BASE..SELECT.min(self.limit);
         if is_free(BASE - 1)? {
             for number in low.clone() {

@@ -21,10 +21,11 @@ use crate::client::Address;
 use crate::local::subject::KIND_FLAGS;
 use crate::local::{Descriptor, Op};
 
-/// How often it is looked whether a signal waits for a call, which is more seldom the longer it waits.
-const LOOK_FIRST_AFTER: Duration = Duration::from_millis(10);
-const LOOK_AT_LEAST: Duration = Duration::from_millis(250);
-/// Connections that are kept for the next call.
+/// The interval of checking whether a signal interrupts a call, which grows the longer the call
+/// waits.
+const FIRST_CHECK_AFTER: Duration = Duration::from_millis(10);
+const MAX_CHECK_INTERVAL: Duration = Duration::from_millis(250);
+/// The number of connections that are kept for the next call.
 const KEPT: usize = 32;
 
 /// Answers calls with the sockets of a supervisor.
@@ -34,12 +35,12 @@ pub(super) struct Serving {
     address: Address,
     lines: Mutex<Vec<Line>>,
     numbers: Mutex<Numbers>,
-    /// Read by who still has a copy of a program's descriptor when the program goes on: what the program
-    /// closes then is open until the copy is gone, too.
+    /// Read-locked while a copy of a program's descriptor is held although the program continues:
+    /// what the program closes remains open until the copy is closed, too.
     copies: RwLock<()>,
 }
 
-/// A thread, its call, and the descriptor that it is about, if that is one of ours.
+/// A thread, its call, and the descriptor that it concerns, if that is an SCTP socket.
 struct Stopped {
     thread: Thread,
     call: Call,
@@ -69,7 +70,7 @@ impl Serving {
     pub(super) async fn serve(&self, said: &seccomp_notif) {
         let call = Call { number: said.data.nr.into(), arguments: said.data.args };
         let Some(thread) = Thread::of(&self.listener, said.id, said.pid) else {
-            // It has ended, or may not be looked at: what it has are not our descriptors.
+            // It has ended, or may not be inspected: its descriptors are not ours.
             let _ = self.listener.pass(said.id);
             return;
         };
@@ -80,19 +81,21 @@ impl Serving {
         }
     }
 
-    /// Answers a call, or gives back what the supervisor is to be asked.
+    /// Answers a call, or returns the request to the supervisor.
     fn answer_at_once(&self, mut stopped: Stopped) -> Option<(Stopped, Box<Asked>)> {
         let (call, number) = (stopped.thread.call, stopped.call.number);
         let plan = plan(&stopped);
         let copied = match plan {
-            // The program goes on at once, and may close what we still have a copy of.
+            // The program continues at once, and may close the descriptor of which we still have a
+            // copy.
             Ok(Plan::Copy { close_on_exec }) => {
                 let copies = self.copies();
                 Some((self.copy(&stopped, close_on_exec), copies))
             }
             _ => None,
         };
-        // Before the call is over, or waits: the program, or another thread of it, may close its own then.
+        // Before the call ends or waits: the program, or another thread of it, may close its own
+        // descriptor then.
         stopped.socket = None;
         let answered = match (copied, plan) {
             (Some((answered, _copies)), _) => answered,
@@ -124,7 +127,7 @@ impl Serving {
     async fn ask(&self, stopped: &Stopped, asked: &Asked) {
         let mut replied = self.exchange(&stopped.thread, asked).await;
         if matches!(&replied, Ok(reply) if reply.response.result == -libc::EADDRINUSE) {
-            // By a socket, perhaps, that the program has closed and that we have a copy of.
+            // Possibly because of a socket that the program has closed and of which we have a copy.
             drop(self.copies.write());
             replied = self.exchange(&stopped.thread, asked).await;
         }
@@ -135,17 +138,17 @@ impl Serving {
         }
     }
 
-    /// Asks the supervisor, and waits.
+    /// Sends the request to the supervisor, and waits.
     async fn exchange(&self, thread: &Thread, asked: &Asked) -> Result<Reply, Errno> {
         let lost = |error: io::Error| match (asked.request.op, error.kind()) {
-            // What a kernel without SCTP says.
+            // The error of a kernel without SCTP.
             (Op::Socket, _) | (_, io::ErrorKind::InvalidData) => Errno(libc::EPROTONOSUPPORT),
             (Op::Send, _) => Errno(libc::EPIPE),
             _ => Errno(libc::ECONNRESET),
         };
         let mut line = self.send(asked).await.map_err(lost)?;
         let limit = asked.patience.map(|(time, late)| (Instant::now() + time, late));
-        let (mut instead, mut look_after) = (None, LOOK_FIRST_AFTER);
+        let (mut instead, mut check_after) = (None, FIRST_CHECK_AFTER);
         let reply = loop {
             let too_late = async {
                 match limit {
@@ -163,8 +166,8 @@ impl Serving {
                     }
                 }
                 () = too_late, if instead.is_none() => limit.map(|(_, late)| late),
-                () = sleep(look_after), if instead.is_none() => {
-                    look_after = LOOK_AT_LEAST.min(2 * look_after);
+                () = sleep(check_after), if instead.is_none() => {
+                    check_after = MAX_CHECK_INTERVAL.min(2 * check_after);
                     disturbance(thread, asked)
                 }
             };
@@ -183,7 +186,7 @@ impl Serving {
         }
     }
 
-    /// Sends a request on a connection that was kept, or on a new one.
+    /// Sends a request on a kept connection, or on a new one.
     async fn send(&self, asked: &Asked) -> io::Result<Line> {
         let mut request = asked.request;
         request.key = self.address.key();
@@ -193,7 +196,7 @@ impl Serving {
         let parts: [&[u8]; 3] = [&asked.name, &asked.control, &asked.data];
         let kept = lock(&self.lines).pop();
         if let Some(mut line) = kept {
-            // The supervisor may have ended since, and another one serve there.
+            // The supervisor may have ended since, and another one may serve there.
             if line.is_open() && line.send(&request, parts).await.is_ok() {
                 return Ok(line);
             }
@@ -203,7 +206,7 @@ impl Serving {
         Ok(line)
     }
 
-    /// Gives a thread what its call came to.
+    /// Delivers the result of a call to its thread.
     fn deliver(&self, stopped: &Stopped, asked: &Asked, reply: &Reply) {
         let thread = &stopped.thread;
         let (instance, socket) = (asked.request.instance, asked.request.socket);
@@ -215,7 +218,7 @@ impl Serving {
         let result = match written {
             Ok(Ending::Returns(value)) => Ok(value),
             Ok(Ending::Descriptor { flags }) => match self.new_one(thread, reply, flags, true) {
-                // That has answered the call.
+                // This has answered the call.
                 Ok(_) => return,
                 Err(error) => Err(error),
             },
@@ -244,7 +247,7 @@ impl Serving {
         }
     }
 
-    /// Gives a program the descriptor that a reply has brought.
+    /// Adds the descriptor received with a reply to a program.
     fn new_one(
         &self,
         thread: &Thread,
@@ -260,7 +263,7 @@ impl Serving {
         self.give(thread, fd.as_fd(), flags & libc::SOCK_CLOEXEC != 0, answers)
     }
 
-    /// Gives a program a descriptor, at a number whose calls stop.
+    /// Adds a descriptor to a program, at a number whose calls stop.
     fn give(
         &self,
         thread: &Thread,
@@ -272,26 +275,27 @@ impl Serving {
         let number = numbers.free(thread)?;
         let given = self.listener.give(thread.call, fd, Giving { number, close_on_exec, answers });
         given.map_err(|error| match errno(&error) {
-            // The program may have as many descriptors as it may have.
+            // The program has reached its limit of descriptors.
             Errno(libc::EBADF) => Errno(libc::EMFILE),
             error => error,
         })
     }
 }
 
-/// What a call says that cannot go on waiting: for a signal, or because its thread has ended.
+/// Returns the result of a call that cannot continue to wait: because of a signal, or because its
+/// thread has ended.
 fn disturbance(thread: &Thread, asked: &Asked) -> Option<Errno> {
     if !thread.waits() {
         return Some(Errno(libc::EINTR));
     }
-    // One that waits for a limited time would begin anew.
+    // A call with a timeout would start over.
     thread.disturbance().map(|errno| match asked.patience {
         Some(_) => Errno(libc::EINTR),
         None => errno,
     })
 }
 
-/// What is done about a stopped call.
+/// Returns how a stopped call is handled.
 fn plan(stopped: &Stopped) -> Result<Plan, Errno> {
     let Stopped { thread, call, socket, .. } = stopped;
     match (call.number, socket) {
@@ -304,7 +308,8 @@ fn plan(stopped: &Stopped) -> Result<Plan, Errno> {
             (request.a, request.b, request.c) = (domain, kind & !KIND_FLAGS, protocol);
             Ok(Plan::Ask(Box::new(asked)))
         }
-        // The kernel would move tokens. Programs take this for a descriptor that cannot be spliced.
+        // The kernel would move tokens. Programs interpret this as a descriptor that cannot be
+        // spliced.
         (libc::SYS_splice, _) if thread.socket(call.arguments[2] as c_int).is_some() => {
             Err(Errno(libc::EINVAL))
         }

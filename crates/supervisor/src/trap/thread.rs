@@ -1,4 +1,4 @@
-//! A thread whose call has stopped: its memory and its descriptors.
+//! A thread whose call has stopped: access to its memory and its descriptors.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -17,9 +17,9 @@ use super::listener::Listener;
 use super::{Errno, disturbance};
 use crate::local::{Descriptor, FILLER, mark};
 
-/// Pieces of memory that one system call takes.
+/// The maximum number of pieces of memory per system call.
 const MAX_PARTS: usize = 1024;
-/// `PIDFD_THREAD`: a thread that is not its process's first (Linux 6.9).
+/// `PIDFD_THREAD`: a thread that is not the first of its process (Linux 6.9).
 const THREAD: u32 = libc::O_EXCL as u32;
 
 /// A piece of a program's memory.
@@ -40,7 +40,7 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    /// The thread that made a call, if it still waits.
+    /// Returns the thread that made a call, if it still waits.
     pub(super) fn of(listener: &Arc<Listener>, call: u64, id: u32) -> Option<Self> {
         let id = Pid::from_raw(i32::try_from(id).ok()?)?;
         let process = pidfd_open(id, PidfdFlags::from_bits_retain(THREAD))
@@ -50,27 +50,28 @@ impl Thread {
         thread.waits().then_some(thread)
     }
 
-    /// Whether the call waits still. Until then its thread has not ended, so its number is its own.
+    /// Returns whether the call still waits. Until then its thread has not ended, so its number has
+    /// not been reused.
     pub(super) fn waits(&self) -> bool {
         self.listener.waits(self.call)
     }
 
-    /// What its call says to make way for a signal, if one waits.
+    /// Returns the result of its call if a signal interrupts it.
     pub(super) fn disturbance(&self) -> Option<Errno> {
         disturbance::errno(self.id.as_raw_nonzero().get())
     }
 
-    /// A copy of one of its descriptors. `EBADF`: it has none of this number.
+    /// Returns a copy of one of its descriptors; `EBADF` if there is none with this number.
     pub(super) fn copy(&self, fd: c_int) -> Result<OwnedFd, Errno> {
         pidfd_getfd(&self.process, fd, PidfdGetfdFlags::empty())
             .map_err(|error| Errno(error.raw_os_error()))
     }
 
-    /// One of its descriptors, if it is an SCTP socket.
+    /// Returns one of its descriptors, if it is an SCTP socket.
     pub(super) fn socket(&self, fd: c_int) -> Option<(OwnedFd, Descriptor)> {
         let copy = self.copy(fd).ok()?;
         let name = getpeername::<UnixAddr>(copy.as_raw_fd()).ok()?;
-        // As the zero byte in front makes it.
+        // With the leading zero byte.
         let whole = [b"\0", name.as_abstract()?].concat();
         Some((copy, Descriptor::parse(&whole)?))
     }
@@ -92,7 +93,7 @@ impl Thread {
             }
             place = rest;
         }
-        // What was read is another process's otherwise.
+        // Otherwise the memory was that of another process.
         if self.waits() { Ok(bytes) } else { Err(Errno(libc::EINTR)) }
     }
 
@@ -128,37 +129,37 @@ impl Thread {
         self.write(&[Part { at, length: bytes.len() }], bytes)
     }
 
-    /// Tells it that there is nobody to read what it writes.
+    /// Sends it the signal that there is no reader.
     pub(super) fn broken_pipe(&self) {
-        // It may have ended meanwhile.
+        // It may have ended in the meantime.
         let _ = pidfd_send_signal(&self.process, Signal::PIPE);
     }
 
-    /// Does to one of its descriptors what only who has the program's end can.
+    /// Applies to one of its descriptors what is possible only at the program's end.
     pub(super) fn settle(&self, fd: c_int, socket: Descriptor, marks: u32) {
         if marks == 0 {
             return;
         }
-        // Another thread may have closed it meanwhile.
+        // Another thread may have closed it in the meantime.
         let Some((copy, _)) = self.socket(fd).filter(|(_, found)| *found == socket) else { return };
         let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
-        if marks & mark::TAKE_IN != 0 {
+        if marks & mark::REMOVE_TOKEN != 0 {
             let _ = recv(copy.as_raw_fd(), &mut [0; 8], flags);
         }
-        if marks & mark::FILL_OUT != 0 {
+        if marks & mark::ADD_FILLER != 0 {
             let _ = send(copy.as_raw_fd(), &[0; FILLER], flags);
         }
     }
 }
 
-/// How long calls on a descriptor wait at most.
+/// The timeouts of a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Limit {
     Receive,
     Send,
 }
 
-/// The time that was set; none is for ever.
+/// Returns the timeout that was set; `None` for no timeout.
 pub(super) fn limit(copy: &OwnedFd, which: Limit) -> Option<std::time::Duration> {
     let time = match which {
         Limit::Receive => getsockopt(copy, ReceiveTimeout),
@@ -171,7 +172,7 @@ pub(super) fn limit(copy: &OwnedFd, which: Limit) -> Option<std::time::Duration>
     (!time.is_zero()).then_some(time)
 }
 
-/// Whether nobody who uses the descriptor wants to wait.
+/// Returns whether the descriptor is non-blocking.
 pub(super) fn is_nonblocking(copy: &OwnedFd) -> bool {
     let flags = rustix::fs::fcntl_getfl(copy.as_fd());
     flags.is_ok_and(|flags| flags.contains(rustix::fs::OFlags::NONBLOCK))
@@ -182,7 +183,7 @@ fn remote(parts: &[Part]) -> Vec<RemoteIoVec> {
     parts.iter().map(part).collect()
 }
 
-/// The parts, as far as so many bytes fill them.
+/// Returns the parts, truncated to this number of bytes.
 fn cut(parts: &[Part], mut left: usize) -> Vec<Part> {
     let fill = |part: &Part| {
         let length = part.length.min(left);
@@ -192,7 +193,7 @@ fn cut(parts: &[Part], mut left: usize) -> Vec<Part> {
     parts.iter().map(fill).collect()
 }
 
-/// The process that a thread is one of.
+/// Returns the process that a thread belongs to.
 fn process_of(id: Pid) -> rustix::io::Result<Pid> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", id.as_raw_nonzero()));
     let status = status.map_err(|_| rustix::io::Errno::SRCH)?;
