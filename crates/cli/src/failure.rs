@@ -1,4 +1,4 @@
-//! How a run fails: kinds, exit codes, and the message with what to do next.
+//! Failures of a run: kinds, exit codes, and messages with the next step.
 
 use std::fmt;
 use std::io;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::terminal::Line;
 
-/// Kinds of failure that an exit code tells apart. The codes are curl's where curl has one.
+/// Kinds of failure, distinguished by exit codes. The codes are those of curl if it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Kind {
@@ -36,7 +36,7 @@ pub(crate) enum Kind {
     Identity,
     /// Too many redirects.
     Redirect,
-    /// The server broke HTTP, answered what was not asked, or reset the connection.
+    /// The server violated HTTP, sent an unexpected response, or reset the connection.
     Protocol,
     /// The server's certificate was not accepted.
     Certificate,
@@ -60,7 +60,7 @@ pub(crate) enum Kind {
     HungUp,
     /// Ctrl-C.
     Interrupted,
-    /// Nobody reads the output any more.
+    /// The output is not read any more.
     BrokenPipe,
     /// SIGTERM.
     Terminated,
@@ -98,12 +98,12 @@ impl Kind {
         Self::Terminated,
     ];
 
-    /// Whether somebody asked the run to end, and knows it.
+    /// Returns whether the user requested the end of the run.
     pub(crate) const fn is_interruption(self) -> bool {
         matches!(self, Self::HungUp | Self::Interrupted | Self::Terminated)
     }
 
-    /// The exit code.
+    /// Returns the exit code.
     pub(crate) const fn exit_code(self) -> u8 {
         match self {
             Self::Usage => 2,
@@ -135,7 +135,7 @@ impl Kind {
         }
     }
 
-    /// The name in JSON.
+    /// Returns the name in JSON.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Usage => "usage",
@@ -167,7 +167,7 @@ impl Kind {
         }
     }
 
-    /// What it means, for the table of exit codes.
+    /// Returns the meaning, for the table of exit codes.
     #[cfg(test)]
     pub(crate) const fn meaning(self) -> &'static str {
         match self {
@@ -234,33 +234,33 @@ impl From<eyas_http::Kind> for Kind {
 /// Why a run failed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Failure {
-    /// What kind of failure.
+    /// The kind of failure.
     pub(crate) kind: Kind,
-    /// What happened, with the candidate and the cause.
+    /// What happened, to which candidate, and why.
     pub(crate) message: String,
-    /// What to do next.
+    /// The next step.
     pub(crate) hint: Option<String>,
-    /// What else the JSON object holds, such as the attempts of a race that failed.
+    /// Other members of the JSON object, such as the attempts of a failed race.
     pub(crate) details: Box<serde_json::Map<String, Value>>,
-    /// What is shown below for people who asked for more.
+    /// Additional output for users who requested more.
     pub(crate) below: Vec<Line>,
 }
 
 impl Failure {
-    /// A failure without a hint.
+    /// Creates a failure without a hint.
     pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
         let (message, details) = (message.into(), Box::default());
         Self { kind, message, hint: None, details, below: Vec::new() }
     }
 
-    /// With what to do next.
+    /// Adds the next step.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// With what is known besides.
+    /// Adds members to the JSON object.
     #[must_use]
     pub(crate) fn with_details(mut self, details: Value) -> Self {
         if let Value::Object(details) = details {
@@ -269,14 +269,14 @@ impl Failure {
         self
     }
 
-    /// With this shown below, for people.
+    /// Adds output that is shown below.
     #[must_use]
     pub(crate) fn with_below(mut self, lines: Vec<Line>) -> Self {
         self.below = lines;
         self
     }
 
-    /// A failed write to this place.
+    /// Creates the failure of a write to this place.
     pub(crate) fn write(place: &str, cause: &io::Error) -> Self {
         match cause.kind() {
             io::ErrorKind::BrokenPipe => Self::new(Kind::BrokenPipe, "the reader has gone"),
@@ -292,12 +292,12 @@ impl Failure {
         }
     }
 
-    /// A failed read of this file.
+    /// Creates the failure of a read from this file.
     pub(crate) fn read(place: &str, cause: &io::Error) -> Self {
         Self::new(Kind::Read, format!("cannot read {place}: {cause}"))
     }
 
-    /// The object that `--json` prints: `error`, and what else is known.
+    /// Returns the object that `--json` prints: `error` and other members.
     pub(crate) fn to_json(&self) -> Value {
         let mut object = serde_json::Map::new();
         object.insert(

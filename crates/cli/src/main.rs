@@ -1,14 +1,14 @@
 //! The `eyas` command: race, get, pipe, plan, memory, serve, proxy, tunnel, sctp, lab, netem, replay, demo.
 //!
-//! | module | job |
+//! | module | purpose |
 //! | --- | --- |
-//! | `flags` | every flag, once: parser, help, man pages and completions come from it |
+//! | `flags` | the definitions of all flags, for the parser, help, man pages and completions |
 //! | `command` | one file for each subcommand |
-//! | `race_report` | a race, told: from its trace to pictures, objects and sentences |
+//! | `race_report` | descriptions of a race from its trace: pictures, objects and sentences |
 //! | `shape` | the JSON objects that `--json` prints |
 //! | `timeline` | a race as a picture |
-//! | `terminal` | colours, widths, durations and sizes for people |
-//! | `output` | bodies to their place, whole or not at all; progress; what is said of a failure |
+//! | `terminal` | colours, widths, and formatting of durations and sizes |
+//! | `output` | writing bodies completely or not at all; progress; messages about failures |
 //! | `failure` | kinds of failure and their exit codes |
 
 mod command;
@@ -27,7 +27,7 @@ use clap::error::{ContextKind, ContextValue};
 
 use failure::{Failure, Kind};
 use flags::{Cli, Command, CommonFlags};
-use terminal::Look;
+use terminal::OutputStyle;
 
 fn main() -> ExitCode {
     let cli = match Cli::read(std::env::args_os(), terminal::room()) {
@@ -64,7 +64,7 @@ fn usage(refused: &clap::Error) -> ExitCode {
     }
 }
 
-/// What was most likely meant by a command or a flag that does not exist.
+/// Returns the most likely correction of a command or flag that does not exist.
 fn suggestion(refused: &clap::Error) -> Option<String> {
     let kinds = [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg];
     match kinds.into_iter().find_map(|kind| refused.get(kind))? {
@@ -74,7 +74,7 @@ fn suggestion(refused: &clap::Error) -> Option<String> {
     }
 }
 
-/// Says why the run failed, once: as JSON on standard output, or in words on standard error.
+/// Reports the failure of the run, once: as JSON on standard output, or as text on standard error.
 fn report(failure: &Failure, common: &CommonFlags, silent: bool) {
     if failure.kind == Kind::BrokenPipe {
         return;
@@ -83,10 +83,10 @@ fn report(failure: &Failure, common: &CommonFlags, silent: bool) {
         let _ = output::object(&failure.to_json());
         return;
     }
-    // Who ended the run need not be told so, unless there is more to say.
+    // A user who ended the run knows it, so this is printed only if there is more to report.
     if silent || (failure.kind.is_interruption() && failure.hint.is_none()) {
         return;
     }
-    let look = Look::of_stderr(common.color);
-    output::aside(&output::complaint(failure, look, std::io::stderr().is_terminal()), look);
+    let style = OutputStyle::of_stderr(common.color);
+    output::aside(&output::complaint(failure, style, std::io::stderr().is_terminal()), style);
 }

@@ -1,4 +1,4 @@
-//! A command that is run for the user: why it could not be, what its end was, and signals for it.
+//! Runs a command for the user: errors of starting it, its exit code, and signals for it.
 
 use std::ffi::OsStr;
 use std::io;
@@ -14,18 +14,18 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::failure::{Failure, Kind};
 
-/// How long the command may take to end once it was told to by SIGTERM; then it is killed.
+/// How long the command may take to end after SIGTERM; then it is killed.
 const COMMAND_ENDS: Duration = Duration::from_secs(5);
-/// What a shell adds to the number of a signal that ended a command.
+/// The offset that a shell adds to the number of a signal that ended a command.
 const SIGNALLED: i32 = 128;
 
-/// Why the command could not be run, with the exit codes of a shell.
+/// Returns the failure of a command that could not be run, with the exit codes of a shell.
 pub(super) fn not_run(program: &OsStr, cause: &io::Error) -> Failure {
     let name = program.to_string_lossy();
     let is_path = name.contains('/');
     let said = |kind, why: &str| Failure::new(kind, format!("cannot run {name}: {why}"));
     match cause.kind() {
-        // The kernel says the same of a script whose first line names a program that is not there.
+        // The kernel reports the same for a script whose interpreter does not exist.
         io::ErrorKind::NotFound if is_path && Path::new(program).exists() => {
             said(Kind::NotExecutable, "its interpreter does not exist")
                 .hint("its first line, or its ELF header, names a program that is not installed")
@@ -40,7 +40,7 @@ pub(super) fn not_run(program: &OsStr, cause: &io::Error) -> Failure {
     }
 }
 
-/// The exit code, as a shell gives it.
+/// Returns the exit code, as a shell does.
 pub(super) fn code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| SIGNALLED + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
@@ -54,8 +54,8 @@ pub(super) fn pass_on(child: &Child, signal: Signal) {
     }
 }
 
-/// Signals of this process go to the command, which decides what they mean; only SIGTERM it cannot
-/// ignore for ever.
+/// Forwards signals of this process to the command, which decides how to handle them; only SIGTERM
+/// is followed by a kill.
 pub(super) struct PassingOn {
     interrupt: Signals,
     terminate: Signals,
@@ -64,7 +64,7 @@ pub(super) struct PassingOn {
 }
 
 impl PassingOn {
-    /// Hears of signals from now on.
+    /// Starts listening for signals.
     pub(super) fn listen() -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -78,7 +78,7 @@ impl PassingOn {
     pub(super) async fn next(&mut self) -> Next {
         let last = self.last_chance.unwrap_or_else(Instant::now);
         let signal = tokio::select! {
-            // A terminal tells the command itself.
+            // A terminal notifies the command itself.
             _ = self.interrupt.recv() => {
                 let is_terminal = std::io::IsTerminal::is_terminal(&std::io::stdin());
                 (!is_terminal).then_some(Signal::INT)
@@ -96,7 +96,7 @@ impl PassingOn {
         Next(signal)
     }
 
-    /// Waits for the end of the command, and passes on what comes meanwhile.
+    /// Waits for the end of the command, and forwards signals meanwhile.
     pub(super) async fn until_end(mut self, child: &mut Child) -> io::Result<ExitStatus> {
         loop {
             let next = tokio::select! {

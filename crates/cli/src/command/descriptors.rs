@@ -2,10 +2,10 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Raises the limit to all that the system gives without asking for more: every connection, and every
-/// socket of a program, takes one. What is started afterwards has this limit, too.
+/// Raises the limit of descriptors to the maximum allowed without privileges: every connection, and
+/// every socket of a program, needs one. Processes started afterwards inherit this limit.
 pub(super) fn raise_limit() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // With fewer, what finds none fails, and says so.
+    // With a lower limit, whatever finds no descriptor fails and reports it.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }

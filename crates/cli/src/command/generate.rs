@@ -1,4 +1,4 @@
-//! `eyas completions` and `eyas man`: what a package installs beside the binary.
+//! `eyas completions` and `eyas man`: files that a package installs with the binary.
 
 use std::fs;
 use std::io::{self, Write};
@@ -12,9 +12,10 @@ use clap_mangen::roff::{Roff, roman};
 use crate::failure::{Failure, Kind};
 use crate::flags::{Cli, ManFlags};
 
-/// How the help of a command begins what the man page has a section for.
+/// The start of the part of a command's help that has its own section in the man page.
 const EXAMPLES: &str = "Examples:\n";
-/// Where examples stand on a man page. Where its text does, eighty columns would not hold them.
+/// The indentation of examples on a man page. At that of its text they would not fit in eighty
+/// columns.
 const EXAMPLES_AT: &str = "2n";
 
 /// Prints the completions of a shell.
@@ -56,7 +57,7 @@ fn named<'a>(root: &'a clap::Command, words: &[String]) -> Result<&'a clap::Comm
     })
 }
 
-/// The page of a command and those of all below it.
+/// Writes the pages of a command and of all its subcommands.
 fn write(command: &clap::Command, directory: &Path) -> Result<(), Failure> {
     let path = directory.join(format!("{}.1", name(command)));
     fs::write(&path, page(command))
@@ -64,7 +65,7 @@ fn write(command: &clap::Command, directory: &Path) -> Result<(), Failure> {
     command.get_subcommands().try_for_each(|below| write(below, directory))
 }
 
-/// With hyphens, as man pages are named.
+/// Returns the name with hyphens, as in names of man pages.
 fn name(command: &clap::Command) -> &str {
     command.get_display_name().unwrap_or_else(|| command.get_name())
 }
@@ -101,7 +102,7 @@ fn render(command: &clap::Command, page: &mut Vec<u8>) -> io::Result<()> {
     rest.to_writer(page)
 }
 
-/// A flag with what the short help leaves out, and with its other names.
+/// Returns a flag with the text that the short help leaves out, and with its aliases.
 fn whole(flag: Arg) -> Arg {
     let flag = flag.hide_short_help(false);
     let others = flag.get_visible_aliases().unwrap_or_default().join(", --");
@@ -114,7 +115,7 @@ fn whole(flag: Arg) -> Arg {
     }
 }
 
-/// What stands below the flags: the examples, whose lines stay as they are, then text.
+/// Adds what follows the flags: the examples, whose lines are kept, then text.
 fn below(roff: &mut Roff, text: &str) {
     let mut parts = text.split("\n\n");
     if let Some(examples) = text.starts_with(EXAMPLES).then(|| parts.next()).flatten() {

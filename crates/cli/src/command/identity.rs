@@ -1,4 +1,5 @@
-//! Who a server is: the certificate that the user gave, or one made on the spot and kept where asked.
+//! The identity of a server: the certificate given by the user, or a generated one that is saved on
+//! request.
 
 use std::fs;
 use std::io::Write;
@@ -10,13 +11,13 @@ use super::setting;
 use crate::failure::{Failure, Kind};
 use crate::output::WholeFile;
 
-/// A chain and a key in PEM.
+/// Reads a certificate chain and a key in PEM.
 pub(super) fn given(cert: &Path, key: &Path) -> Result<ServerIdentity, Failure> {
     let (chain, key) = (setting::read(cert)?, setting::read(key)?);
     ServerIdentity::from_pem(&chain, &key).map_err(|cause| unusable(&cause))
 }
 
-/// A certificate for these names, made on the spot. Others can trust the one in `save`.
+/// Generates a certificate for these names. Others can trust it through the file `save`.
 pub(super) fn made<N: Into<String>>(
     names: impl IntoIterator<Item = N>,
     save: Option<&Path>,
@@ -29,8 +30,8 @@ pub(super) fn made<N: Into<String>>(
     Ok(identity)
 }
 
-/// Writes a certificate to a file that is new, or held one of those that are made here: what else is
-/// there, such as all that a machine trusts, is not made again in a moment.
+/// Writes a certificate to a file that is new or contains a generated certificate: other content,
+/// such as all trusted certificates of a machine, cannot easily be restored.
 fn keep(pem: &str, path: &Path) -> Result<(), Failure> {
     let name = path.display().to_string();
     if !may_be_replaced(path) {
@@ -44,7 +45,8 @@ fn keep(pem: &str, path: &Path) -> Result<(), Failure> {
 
 fn may_be_replaced(path: &Path) -> bool {
     match fs::metadata(path) {
-        // What is no file is not replaced, and what cannot be looked at says so when written.
+        // Something that is not a file is not replaced, and something that cannot be inspected
+        // fails when written.
         Ok(there) if there.is_file() && there.len() > 0 => {}
         _ => return true,
     }

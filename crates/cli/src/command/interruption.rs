@@ -1,22 +1,22 @@
-//! Ctrl-C, and what else politely asks a process to end: SIGTERM, which a service manager sends, and
-//! SIGHUP, which a terminal sends when it goes.
+//! Ctrl-C and other requests to end: SIGTERM, which a service manager sends, and SIGHUP, which a
+//! terminal sends when it closes.
 
 use std::io;
 use std::time::Duration;
 
 use crate::failure::Kind;
 
-/// How long a run that was interrupted may take to end by itself. It may be waiting inside a call
-/// that nothing wakes, such as the opening of a pipe that nobody reads.
+/// How long an interrupted run may take to end by itself. It may be blocked in a call that cannot
+/// be woken, such as opening a pipe without a reader.
 const TIME_TO_END: Duration = Duration::from_secs(1);
 
-/// Hears of interruptions from the moment that it is made.
+/// Receives interruptions from its creation on.
 pub(super) struct Interruption {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
-    /// Nobody listens where nohup has said that the process outlives its terminal.
+    /// `None` if nohup has specified that the process outlives its terminal.
     #[cfg(unix)]
     hang_up: Option<tokio::signal::unix::Signal>,
 }
@@ -37,7 +37,7 @@ impl Interruption {
         })
     }
 
-    /// Waits for the next one, and says what failure it is.
+    /// Waits for the next interruption, and returns its kind of failure.
     pub(super) async fn next(&mut self) -> Kind {
         let hang_up = async {
             match &mut self.hang_up {
@@ -53,10 +53,10 @@ impl Interruption {
     }
 }
 
-/// Whether this process was started with a signal ignored.
+/// Returns whether this process was started with a signal ignored.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
-    // Where there is no such file nothing else can be asked without unsafe code.
+    // Without this file, there is no way to find out without unsafe code.
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
@@ -70,9 +70,9 @@ impl Interruption {
         Ok(Self {})
     }
 
-    /// Waits for the next one, and says what failure it is.
+    /// Waits for the next interruption, and returns its kind of failure.
     pub(super) async fn next(&mut self) -> Kind {
-        // Without a handler the system's own behaviour stands: the process ends.
+        // Without a handler the default behaviour applies: the process ends.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
@@ -82,8 +82,8 @@ impl Interruption {
 
 /// Ends the process some time after an interruption, if it has not ended by itself.
 ///
-/// This runs beside the work, on a thread of the runtime, so it comes to its turn while the work
-/// is stuck in a call.
+/// This runs on a thread of the runtime, in parallel with the work, so that it is executed even if
+/// the work is blocked in a call.
 pub(super) fn end_what_is_stuck(mut interruption: Interruption) {
     tokio::spawn(async move {
         let kind = interruption.next().await;

@@ -1,10 +1,10 @@
-//! What a short run still learns when its work is done.
+//! What a short run still learns after its work is done.
 //!
-//! A run that won over TCP may end before it is known whether QUIC works. If it simply left, the
-//! next run would know no more. So it stays for a moment, at most [`LONGEST`], which nobody
-//! notices: an attempt that has been answered gets the time to complete, and one that has had no
-//! answer in several round trips is remembered as silent, in doubt, and tested again soon.
-//! What is due for such a test starts a moment after the win, so that is waited for too.
+//! A run that won over TCP may end before it is known whether QUIC works. If it exited at once, the
+//! next run would know no more. It therefore stays for a moment, at most [`LONGEST`], which is not
+//! noticeable: an attempt that has been answered gets the time to complete, and one that has had no
+//! answer in several round trips is remembered as silent with doubt, and soon tested again.
+//! Attempts for such a test start a moment after the win, so they are waited for too.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -19,14 +19,14 @@ const LONGEST: Duration = Duration::from_millis(400);
 const SILENT_AFTER: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(1));
 /// Round trips of the winner after which it does.
 const ROUND_TRIPS: u32 = 3;
-/// How often the race is looked at.
+/// How often the race is checked.
 const CHECK_EVERY: Duration = Duration::from_millis(10);
 
-/// Stays until nothing more is to be learnt, but not long.
+/// Stays until nothing more can be learnt, but not for long.
 pub(super) async fn linger(trace: impl Fn() -> Trace, memory: &MemoryStore) {
     let until = tokio::time::Instant::now() + LONGEST;
     loop {
-        // A race that cannot be replayed has nothing to tell.
+        // A race that cannot be replayed provides no information.
         let trace = trace();
         let Ok(race) = replay(&trace) else { return };
         let under_way = |attempt: &&Attempt| matches!(attempt.state, AttemptState::UnderWay(_));

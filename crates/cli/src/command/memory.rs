@@ -1,4 +1,4 @@
-//! `eyas memory`: what has been learnt, and forgetting it.
+//! `eyas memory`: shows what has been learnt, and deletes it.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, MemoryAction, MemoryFlags};
 use crate::output;
 use crate::shape::value;
-use crate::terminal::{Line, Look, Paint, table, time};
+use crate::terminal::{Line, OutputStyle, Paint, table, time};
 
 /// Shows or changes the memory.
 pub(crate) fn run(flags: &MemoryFlags, common: &CommonFlags) -> Result<(), Failure> {
@@ -61,7 +61,7 @@ pub(crate) fn run(flags: &MemoryFlags, common: &CommonFlags) -> Result<(), Failu
     }
 }
 
-/// Forgetting must not fail in silence.
+/// Checks that the memory was changed, because a failure to delete must be reported.
 fn changed(store: &MemoryStore, path: &Path) -> Result<(), Failure> {
     match store.warnings().first() {
         None => Ok(()),
@@ -87,7 +87,7 @@ fn say_path(path: &Path, common: &CommonFlags) -> Result<(), Failure> {
         true => output::object(&json!({ "path": text })),
         false => {
             let line = Line::new().with(Paint::Plain, text);
-            output::page(&[line], Look::of_stdout(common.color))
+            output::page(&[line], OutputStyle::of_stdout(common.color))
         }
     }
 }
@@ -102,7 +102,7 @@ fn forgotten(path: &Path, count: usize, common: &CommonFlags) -> Result<(), Fail
         1 => "Forgot one row.".to_owned(),
         count => format!("Forgot {count} rows."),
     };
-    output::page(&[Line::new().with(Paint::Plain, text)], Look::of_stdout(common.color))
+    output::page(&[Line::new().with(Paint::Plain, text)], OutputStyle::of_stdout(common.color))
 }
 
 fn list(
@@ -119,21 +119,21 @@ fn list(
         object.insert("warnings".to_owned(), warnings.to_vec().into());
         return output::object(&object.into());
     }
-    let look = Look::of_stdout(common.color);
+    let style = OutputStyle::of_stdout(common.color);
     let warn = |text: &String| Line::new().with(Paint::Warn, text);
-    output::aside(&warnings.iter().map(warn).collect::<Vec<_>>(), look);
+    output::aside(&warnings.iter().map(warn).collect::<Vec<_>>(), style);
     if rows.is_empty() {
         let of = host.map(|host| format!(" of {host}")).unwrap_or_default();
         let line = Line::new()
             .with(Paint::Plain, format!("Nothing is remembered{of}.  "))
             .with(Paint::Dim, path.display().to_string());
-        return output::page(&[line], look);
+        return output::page(&[line], style);
     }
-    output::page(&by_network(rows, look), look)
+    output::page(&by_network(rows, style), style)
 }
 
-/// A table for each network, the one that was heard of last first.
-fn by_network(rows: &[MemoryRowJson], look: Look) -> Vec<Line> {
+/// Returns a table for each network, the most recently used one first.
+fn by_network(rows: &[MemoryRowJson], style: OutputStyle) -> Vec<Line> {
     let header = ["host", "over", "address", "age", "away", "verdict"];
     let mut networks: Vec<&MemoryRowJson> = Vec::new();
     for row in rows {
@@ -145,7 +145,7 @@ fn by_network(rows: &[MemoryRowJson], look: Look) -> Vec<Line> {
     for network in &networks {
         let name = network.network_name.as_deref().unwrap_or("an unnamed network");
         let shares_name = |other: &&&MemoryRowJson| other.network_name == network.network_name;
-        // Two homes may look alike from inside.
+        // Two home networks may look the same from the inside.
         let mark = match networks.iter().filter(shares_name).count() {
             1 => String::new(),
             _ => format!("  ({})", network.network.get(..6).unwrap_or(&network.network)),
@@ -155,19 +155,19 @@ fn by_network(rows: &[MemoryRowJson], look: Look) -> Vec<Line> {
         }
         lines.push(Line::new().with(Paint::Head, name).with(Paint::Dim, mark));
         let of_network = rows.iter().filter(|row| row.network == network.network);
-        lines.extend(table(&header, of_network.map(row).collect(), look));
+        lines.extend(table(&header, of_network.map(row).collect(), style));
     }
     lines
 }
 
-/// What was offered and who was trusted, where the row holds for that alone.
+/// Returns the offer and the trust to which the row is restricted.
 fn offered(shape: &MemoryRowJson) -> Option<String> {
     let alpn = shape.alpn.as_ref()?;
     let mut text = if alpn.is_empty() { "no ALPN".to_owned() } else { alpn.join(" ") };
     match shape.trust.as_deref() {
         None | Some("" | "platform") => {}
         Some("anyone") => text.push_str(", anyone"),
-        // So much of the hash tells apart what one user has.
+        // This much of the hash distinguishes the networks of one user.
         Some(other) => match other.split_once('-') {
             Some((word, hash)) => {
                 text.push_str(&format!(", {word} {}", hash.get(..4).unwrap_or(hash)));
@@ -181,7 +181,7 @@ fn offered(shape: &MemoryRowJson) -> Option<String> {
     Some(text)
 }
 
-/// The transport, and its security where that is not the only one that it has.
+/// Returns the transport, and its security protocol if there is more than one possibility.
 fn over(shape: &MemoryRowJson) -> String {
     match (shape.transport, shape.security) {
         ("quic", _) | (_, None | Some("none")) => shape.transport.to_owned(),

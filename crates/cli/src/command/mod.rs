@@ -1,4 +1,4 @@
-//! One file for each subcommand, and what they share: targets, settings, Ctrl-C.
+//! One file for each subcommand, and shared parts: targets, settings, Ctrl-C.
 
 #[cfg(unix)]
 mod child;
@@ -38,7 +38,7 @@ use crate::failure::{Failure, Kind};
 use crate::flags::{Cli, Command};
 use interruption::Interruption;
 
-/// Runs what the command line asks for, and gives the exit code of what went well.
+/// Runs the given command line, and returns the exit code of a successful run.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let common = cli.common;
     let done = match cli.command {
@@ -78,13 +78,13 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     done.map(|()| ExitCode::SUCCESS)
 }
 
-/// Runs a future on a runtime of its own. What still blocks when it is done, such as a read from a
-/// terminal, does not hold the process.
+/// Runs a future on a new runtime. Blocking operations that remain when it is done, such as a read
+/// from a terminal, do not keep the process alive.
 fn on_runtime<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     on(Builder::new_multi_thread(), work)
 }
 
-/// The same on this thread alone: for what has everything behind one lock, and would only wake other threads
+/// The same on only this thread: for work behind a single lock, which would only wake other threads
 /// to wait for it.
 #[cfg(target_os = "linux")]
 fn on_one_thread<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
@@ -104,7 +104,7 @@ fn on<T>(
     result
 }
 
-/// Runs a future until it is done or Ctrl-C drops it, and what it holds with it.
+/// Runs a future until it is done or Ctrl-C drops it with everything that it holds.
 async fn until_interrupted<T>(
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {

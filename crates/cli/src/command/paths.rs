@@ -9,23 +9,23 @@ use eyas::sctp::protocol::event::{Event, OwnAddressChange, PathChange};
 
 use crate::output;
 use crate::shape::PathShape;
-use crate::terminal::{Line, Look, Paint, time};
+use crate::terminal::{Line, OutputStyle, Paint, time};
 
-/// Says on standard error what becomes of paths, if that is wanted, and knows them when the
-/// association that had them is over: the peer may end it at any moment.
+/// Reports changes of paths on standard error, if requested, and keeps their state for when the
+/// association is over, because the peer may end it at any moment.
 #[derive(Debug)]
 pub(crate) struct PathReporter {
-    look: Option<Look>,
+    style: Option<OutputStyle>,
     known: RefCell<Vec<PathStatus>>,
 }
 
 impl PathReporter {
-    /// With a look, or silent.
-    pub(crate) fn new(look: Option<Look>) -> Self {
-        Self { look, known: RefCell::default() }
+    /// Creates a reporter that prints with this style, or not at all.
+    pub(crate) fn new(style: Option<OutputStyle>) -> Self {
+        Self { style, known: RefCell::default() }
     }
 
-    /// The paths, as they are or last were.
+    /// Returns the current or last known state of the paths.
     pub(crate) fn paths(&self, association: &SctpAssociation) -> Vec<PathStatus> {
         let paths = association.paths();
         if !paths.is_empty() {
@@ -34,22 +34,22 @@ impl PathReporter {
         self.known.borrow().clone()
     }
 
-    /// Tells of an event, if it is about paths.
+    /// Reports an event, if it concerns paths.
     pub(crate) fn report(&self, association: &SctpAssociation, event: &Event) {
         self.paths(association);
-        if let (Some(look), Some(text)) = (self.look, text(event)) {
-            output::aside(&[Line::new().with(Paint::Dim, text)], look);
+        if let (Some(style), Some(text)) = (self.style, text(event)) {
+            output::aside(&[Line::new().with(Paint::Dim, text)], style);
         }
     }
 
-    /// Tells of all paths.
+    /// Reports all paths.
     pub(crate) fn report_all(&self, paths: &[PathStatus]) {
-        let Some(look) = self.look else { return };
+        let Some(style) = self.style else { return };
         let line = |path: &PathStatus| Line::new().with(Paint::Dim, summary(path));
-        output::aside(&paths.iter().map(line).collect::<Vec<_>>(), look);
+        output::aside(&paths.iter().map(line).collect::<Vec<_>>(), style);
     }
 
-    /// Tells of events until the association is over, and then waits forever.
+    /// Reports events until the association is over, and then waits forever.
     pub(crate) async fn watch(&self, association: &SctpAssociation) {
         while let Some(event) = association.event().await {
             self.report(association, &event);
@@ -92,14 +92,14 @@ fn became(change: PathChange) -> &'static str {
     }
 }
 
-/// A path in one line.
+/// Describes a path in one line.
 pub(crate) fn summary(path: &PathStatus) -> String {
     let from = path.local.map_or(String::new(), |local| format!(" from {local}"));
     let rtt = path.smoothed_rtt.map_or(String::new(), |rtt| format!(", round trip {}", time(rtt)));
     format!("path to {}{from}: {}{rtt}", path.remote.ip(), path.state.name())
 }
 
-/// The paths as an object has them.
+/// Returns the paths for an object.
 pub(crate) fn shapes(paths: &[PathStatus]) -> Vec<PathShape> {
     let millis = |time: Duration| (time.as_secs_f64() * 1e6).round() / 1e3;
     let shape = |path: &PathStatus| PathShape {

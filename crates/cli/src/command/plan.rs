@@ -1,4 +1,4 @@
-//! `eyas plan`: what would be tried, in which order and why.
+//! `eyas plan`: the candidates that would be tried, in which order and why.
 
 use eyas::race::report::PlanJson;
 use serde_json::Value;
@@ -10,9 +10,9 @@ use crate::flags::{CommonFlags, PlanFlags};
 use crate::output;
 use crate::race_report::plan_lines;
 use crate::shape::value;
-use crate::terminal::{Line, Look, Paint};
+use crate::terminal::{Line, OutputStyle, Paint};
 
-/// Asks DNS and the memory, and says what would be tried.
+/// Queries DNS and the memory, and reports what would be tried.
 pub(crate) async fn run(flags: &PlanFlags, common: &CommonFlags) -> Result<(), Failure> {
     let target = target::parse(&flags.target, &flags.service, flags.versions)?;
     let means = Means::new(&flags.choice, &flags.reach, &flags.trust, &target).await?;
@@ -24,7 +24,7 @@ pub(crate) async fn run(flags: &PlanFlags, common: &CommonFlags) -> Result<(), F
     }
     let plan = preconnection.plan().await;
     means.warn(common);
-    // What was left out has said why; a name without addresses has nothing to say it of.
+    // What was left out has a reason; a name without addresses has nothing to report about.
     let is_unknown = plan.entries.is_empty() && plan.dropped.is_empty();
     let failure = is_unknown.then(|| {
         Failure::new(Kind::Dns, format!("DNS returned no address for {name}"))
@@ -45,16 +45,16 @@ pub(crate) async fn run(flags: &PlanFlags, common: &CommonFlags) -> Result<(), F
     if let Some(failure) = failure {
         return Err(failure);
     }
-    let look = Look::of_stdout(common.color);
+    let style = OutputStyle::of_stdout(common.color);
     let mut lines = vec![
         Line::new()
             .with(Paint::Head, format!("Plan for {name}"))
             .with(Paint::Dim, "  nothing was connected"),
         Line::new(),
     ];
-    lines.extend(plan_lines(&plan, look));
+    lines.extend(plan_lines(&plan, style));
     if plan.entries.is_empty() {
         lines.push(Line::new().with(Paint::Bad, "  Nothing can be tried."));
     }
-    output::page(&lines, look)
+    output::page(&lines, style)
 }

@@ -20,15 +20,15 @@ use crate::flags::{CommonFlags, RaceFlags};
 use crate::output;
 use crate::race_report::{self, RaceReport, explanation};
 use crate::shape::value;
-use crate::terminal::{Line, Look, Paint};
+use crate::terminal::{Line, OutputStyle, Paint};
 use crate::timeline;
 
-/// What every candidate gets with `--all` if the user does not say: room for two retransmissions.
+/// The default time of each candidate with `--all`: enough for two retransmissions.
 const ALL_DEADLINE: Duration = Duration::from_secs(8);
 /// How long a finished race is watched for the late switch.
 const WATCHED: Duration = Duration::from_secs(1);
 
-/// Races and tells.
+/// Races and reports.
 pub(crate) async fn run(flags: &RaceFlags, common: &CommonFlags) -> Result<(), Failure> {
     let target = target::parse(&flags.target, &flags.service, flags.versions)?;
     let means = Means::new(&flags.choice, &flags.reach, &flags.trust, &target).await?;
@@ -37,7 +37,7 @@ pub(crate) async fn run(flags: &RaceFlags, common: &CommonFlags) -> Result<(), F
         policy.exhaustive = true;
         policy.ignore_memory = true;
         policy.sctp_security = SctpSecurity::Both;
-        // A target that names its transports is taken at its word.
+        // The transports of a target that names them are used as given.
         if matches!(target.service, Service::Http { .. }) {
             let rest = Transport::ALL.into_iter();
             let rest: Vec<_> = rest.filter(|one| !policy.transports.contains(one)).collect();
@@ -54,7 +54,7 @@ pub(crate) async fn run(flags: &RaceFlags, common: &CommonFlags) -> Result<(), F
     let mut initiation = preconnection.initiate();
     let connected = initiation.usable().await;
     if connected.is_ok() {
-        // The late switch is part of the picture; who waits for it longer sees no more.
+        // The late switch is part of the picture; waiting longer would not show more.
         let _ = tokio::time::timeout(WATCHED, initiation.finished()).await;
         linger(|| initiation.trace(), &means.memory).await;
     }
@@ -74,7 +74,7 @@ fn print(
     flags: &RaceFlags,
     common: &CommonFlags,
 ) -> Result<(), Failure> {
-    let look = Look::of_stdout(common.color);
+    let style = OutputStyle::of_stdout(common.color);
     if common.json {
         let object = object(race_report, paths, flags);
         return match race_report.failure() {
@@ -83,10 +83,10 @@ fn print(
         };
     }
     let mut lines = heading(race_report);
-    lines.extend(timeline::draw(&race_report.picture_with_dns(), look));
+    lines.extend(timeline::draw(&race_report.picture_with_dns(), style));
     if flags.all {
         lines.push(Line::new());
-        lines.extend(race_report.table(look));
+        lines.extend(race_report.table(style));
     }
     if paths.len() > 1 {
         lines.push(Line::new());
@@ -94,25 +94,25 @@ fn print(
         lines.extend(paths.iter().map(line));
     }
     if flags.explain {
-        lines.extend(explanation(&race_report.report.plan, look));
+        lines.extend(explanation(&race_report.report.plan, style));
     }
     let (paint, verdict) = race_report.verdict();
     lines.push(Line::new());
-    lines.extend(crate::terminal::wrapped(paint, &verdict, 0, look));
-    output::page(&lines, look)?;
+    lines.extend(crate::terminal::wrapped(paint, &verdict, 0, style));
+    output::page(&lines, style)?;
     race_report.failure().map_or(Ok(()), Err)
 }
 
-/// How a race ran that found nothing, and what each candidate met.
-pub(super) fn of_failed(race_report: &RaceReport, look: Look) -> Vec<Line> {
+/// Describes a race that found no connection, and the failure of each candidate.
+pub(super) fn of_failed(race_report: &RaceReport, style: OutputStyle) -> Vec<Line> {
     let mut lines = heading(race_report);
-    lines.extend(timeline::draw(&race_report.picture_with_dns(), look));
+    lines.extend(timeline::draw(&race_report.picture_with_dns(), style));
     lines.push(Line::new());
-    lines.extend(race_report.table(look));
+    lines.extend(race_report.table(style));
     lines
 }
 
-/// Whom the race went to.
+/// Returns the heading with the target of the race.
 pub(super) fn heading(race_report: &RaceReport) -> Vec<Line> {
     let target = &race_report.trace.header.setup.target;
     let mut line = Line::new().with(Paint::Head, format!("Race to {target}"));

@@ -8,7 +8,7 @@ use crate::flags::{CommonFlags, ReplayFlags};
 use crate::output;
 use crate::race_report::{self, RaceReport, explanation};
 use crate::shape::value;
-use crate::terminal::{Line, Look, Paint};
+use crate::terminal::{Line, OutputStyle, Paint};
 use crate::timeline;
 
 /// Runs it again; a decision that differs is a failure that names the step.
@@ -27,14 +27,14 @@ pub(crate) fn run(flags: &ReplayFlags, common: &CommonFlags) -> Result<(), Failu
         }
         return output::object(&object);
     }
-    let look = Look::of_stdout(common.color);
+    let style = OutputStyle::of_stdout(common.color);
     let mut lines = super::race::heading(&race_report);
-    lines.extend(timeline::draw(&race_report.picture_with_dns(), look));
+    lines.extend(timeline::draw(&race_report.picture_with_dns(), style));
     if flags.explain {
-        lines.extend(explanation(&race_report.report.plan, look));
+        lines.extend(explanation(&race_report.report.plan, style));
     }
     let steps = race_report.trace.steps.len();
     let said = format!("{steps} steps, all as recorded.");
     lines.extend([Line::new(), Line::new().with(Paint::Good, said)]);
-    output::page(&lines, look)
+    output::page(&lines, style)
 }

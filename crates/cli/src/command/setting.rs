@@ -24,7 +24,7 @@ use crate::flags::{
     ReachFlags, TrustFlags, VersionFlags,
 };
 use crate::output;
-use crate::terminal::{Line, Look, Paint};
+use crate::terminal::{Line, OutputStyle, Paint};
 
 /// The name of the memory file below the state directory.
 const MEMORY_FILE: &str = "eyas/memory.sqlite";
@@ -87,7 +87,7 @@ impl Means {
         let warning =
             |text: String| Line::new().with(Paint::Warn, "eyas: memory: ").with(Paint::Plain, text);
         let lines: Vec<Line> = self.memory.warnings().into_iter().map(warning).collect();
-        output::aside(&lines, Look::of_stderr(common.color));
+        output::aside(&lines, OutputStyle::of_stderr(common.color));
     }
 }
 

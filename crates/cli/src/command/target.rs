@@ -1,4 +1,4 @@
-//! What the user names to the target of a race: a URL, `host:port` or a host.
+//! Parses the user's target of a race: a URL, `host:port` or a host.
 
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::target::{Host, Service, Target, TargetError};
@@ -12,7 +12,7 @@ use crate::flags::{ServiceFlags, VersionFlags};
 const HTTPS_PORT: u16 = 443;
 /// The port of a server of tunnels that is named without one.
 const TUNNEL_PORT: u16 = 4433;
-/// What to write where a URL is wanted, and where transports can be named as well.
+/// The advice if a URL is required, and if transports can be named as well.
 const SCHEMES: &str = "use https:// or http://";
 const SCHEMES_AND_TRANSPORTS: &str =
     "use https://, http://, or transports such as sctp+tcp://host:port";
@@ -52,7 +52,7 @@ pub(crate) fn parse(
     restricted(target, versions)
 }
 
-/// The target of a pipe: never HTTP.
+/// Returns the target of a pipe: never HTTP.
 pub(crate) fn to_pipe(text: &str, service: &ServiceFlags) -> Result<Target, Failure> {
     match text.contains("://") {
         true => {
@@ -70,7 +70,7 @@ pub(crate) fn to_pipe(text: &str, service: &ServiceFlags) -> Result<Target, Fail
     }
 }
 
-/// The server of a tunnel, over all transports that carry one unless some are named.
+/// Returns the server of a tunnel, over all suitable transports unless some are named.
 pub(crate) fn to_tunnel(text: &str) -> Result<Target, Failure> {
     let (named, rest) = match text.split_once("://") {
         Some((scheme, rest)) => (Some(scheme), rest.trim_end_matches('/')),
@@ -92,7 +92,7 @@ pub(crate) fn to_tunnel(text: &str) -> Result<Target, Failure> {
     Ok(target.with_alpn([eyas_relay::tunnel::frame::ALPN]))
 }
 
-/// The target of `sctp+tcp://host:port`.
+/// Parses the target `sctp+tcp://host:port`.
 fn of_transports(
     text: &str,
     transports: Vec<Transport>,
@@ -113,7 +113,7 @@ fn of_transports(
     Ok(target)
 }
 
-/// The target that a URL names.
+/// Returns the target of a URL.
 pub(crate) fn of_url(url: &Url, versions: VersionFlags) -> Result<Target, Failure> {
     let host = url.host_str().unwrap_or_default();
     let host = Host::parse(host).map_err(|cause| malformed(url.as_str(), &cause))?;
@@ -125,7 +125,7 @@ pub(crate) fn of_url(url: &Url, versions: VersionFlags) -> Result<Target, Failur
     restricted(target, versions)
 }
 
-/// Reads a URL; https is meant where no scheme is given.
+/// Parses a URL; the default scheme is https.
 pub(crate) fn url(text: &str) -> Result<Url, Failure> {
     let whole = if text.contains("://") { text.to_owned() } else { format!("https://{text}") };
     let url = Url::parse(&whole).map_err(|cause| {
@@ -162,7 +162,7 @@ fn malformed(text: &str, cause: &TargetError) -> Failure {
         .hint("give a URL, host:port or a host, such as example.org or [2001:db8::1]:443")
 }
 
-/// Divides `host:port`; an IPv6 address needs brackets only where a port follows.
+/// Splits `host:port`; an IPv6 address needs brackets only if a port follows.
 fn host_and_port(text: &str) -> Result<(&str, Option<u16>), Failure> {
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, port),
@@ -181,7 +181,7 @@ fn host_and_port(text: &str) -> Result<(&str, Option<u16>), Failure> {
     }
 }
 
-/// Leaves only the versions of HTTP that were asked for.
+/// Restricts the target to the requested versions of HTTP.
 fn restricted(mut target: Target, versions: VersionFlags) -> Result<Target, Failure> {
     if versions.http3_only && target.security == Security::None {
         let text = format!("HTTP/3 requires TLS, but {target} was requested without");

@@ -11,7 +11,7 @@ use super::replacement::Replacement;
 use super::unfinished::Unfinished;
 use crate::failure::{Failure, Kind};
 
-/// Where a body is written.
+/// The destination of a body.
 pub(crate) struct BodySink {
     place: String,
     out: Out,
@@ -23,7 +23,8 @@ enum Out {
     Stdout(tokio::io::Stdout),
     /// A device or pipe, which cannot be replaced by a file.
     Device(tokio::fs::File),
-    /// A file beside its name, moved there when it is whole, deleted otherwise.
+    /// A temporary file next to the destination, moved there when it is complete, deleted
+    /// otherwise.
     File {
         file: tokio::fs::File,
         replacement: Replacement,
@@ -32,21 +33,21 @@ enum Out {
 }
 
 impl BodySink {
-    /// A body that nobody wants.
+    /// Returns a sink that discards the body.
     pub(crate) fn nowhere() -> Self {
         Self { place: "nowhere".to_owned(), out: Out::Nowhere, written: 0 }
     }
 
-    /// Standard output.
+    /// Returns a sink that writes to standard output.
     pub(crate) fn stdout() -> Self {
         let out = Out::Stdout(tokio::io::stdout());
         Self { place: "standard output".to_owned(), out, written: 0 }
     }
 
-    /// A file, device or pipe by its name; `-` is standard output.
+    /// Opens a file, device or pipe by its name; `-` is standard output.
     ///
-    /// A pipe is waited for until somebody reads it, on a thread of its own, so that the caller can
-    /// give up. What is written to a file is counted as unfinished until it is whole.
+    /// A pipe without a reader is waited for in a separate thread, so that the caller can give up.
+    /// What is written to a file counts as unfinished until it is complete.
     pub(crate) async fn file(path: &Path, unfinished: &Unfinished) -> Result<Self, Failure> {
         if path == Path::new("-") {
             return Ok(Self::stdout());
@@ -63,12 +64,12 @@ impl BodySink {
         Ok(Self { place, out, written: 0 })
     }
 
-    /// Whether the body is on the screen, where a progress bar would be in its way.
+    /// Returns whether the body is written to the terminal, where a progress bar would interfere.
     pub(crate) fn is_terminal(&self) -> bool {
         matches!(self.out, Out::Stdout(_)) && io::stdout().is_terminal()
     }
 
-    /// Bytes written so far.
+    /// Returns the number of bytes written so far.
     pub(crate) fn written(&self) -> u64 {
         self.written
     }
@@ -88,7 +89,7 @@ impl BodySink {
         result.map_err(|cause| Failure::write(&self.place, &cause))
     }
 
-    /// The body is whole: what was written stands under its name, and on the disk.
+    /// Completes the body: it is now available under its name, and written to disk.
     pub(crate) async fn finish(self) -> Result<(), Failure> {
         let Self { place, out, .. } = self;
         let result = match out {
@@ -113,8 +114,8 @@ impl BodySink {
     }
 }
 
-/// Removes a file if nobody waits for its end any more: the disk may take long, and the process will
-/// not be there when the thread that finishes the file is done.
+/// Removes a file if its completion is not awaited any more: the disk may take long, and the
+/// process may have ended when the thread that completes the file is done.
 struct Abandoned(Option<PathBuf>);
 
 impl Drop for Abandoned {
@@ -126,20 +127,21 @@ impl Drop for Abandoned {
     }
 }
 
-/// Does on a thread of its own what may wait.
+/// Runs something that may block in a separate thread.
 async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|cause| Err(io::Error::other(cause)))
 }
 
-/// A slow body is seen as it comes, so nothing is kept back.
+/// Writes without buffering, so that a slow body is visible as it arrives.
 async fn write_through(out: &mut tokio::io::Stdout, piece: &[u8]) -> io::Result<()> {
     out.write_all(piece).await?;
     out.flush().await
 }
 
-/// curl's `-O`: the last part of the URL's path, which must be a plain file name.
+/// Returns the name for curl's `-O`: the last part of the URL's path, which must be a plain file
+/// name.
 pub(crate) fn remote_name(url: &url::Url) -> Result<PathBuf, Failure> {
     let last = url.path_segments().and_then(|mut parts| parts.next_back()).unwrap_or("");
     let harmless = !last.is_empty()

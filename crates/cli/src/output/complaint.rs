@@ -1,20 +1,20 @@
-//! What is said when a run has failed: what happened, what to do, and what else there is to show.
+//! The text about a failed run: what happened, what to do, and additional output.
 
 use crate::failure::Failure;
-use crate::terminal::{Line, Look, Paint, wrapped};
+use crate::terminal::{Line, OutputStyle, Paint, wrapped};
 
-/// Who speaks.
+/// The prefix of messages.
 const NAME: &str = "eyas: ";
 
-/// Broken into lines for a terminal; for whatever else reads it, one line for each sentence.
-pub(crate) fn complaint(failure: &Failure, look: Look, is_terminal: bool) -> Vec<Line> {
-    let mut lines = sentence(&failure.message, look, is_terminal);
+/// Formats the message, wrapped for a terminal; otherwise with one line per sentence.
+pub(crate) fn complaint(failure: &Failure, style: OutputStyle, is_terminal: bool) -> Vec<Line> {
+    let mut lines = sentence(&failure.message, style, is_terminal);
     if let Some(first) = lines.first_mut() {
         let said = first.to_text(false);
         *first = Line::new().with(Paint::Bad, NAME).with(Paint::Plain, said.trim_start());
     }
     if let Some(hint) = &failure.hint {
-        lines.extend(sentence(hint, look, is_terminal));
+        lines.extend(sentence(hint, style, is_terminal));
     }
     if !failure.below.is_empty() {
         lines.push(Line::new());
@@ -23,12 +23,12 @@ pub(crate) fn complaint(failure: &Failure, look: Look, is_terminal: bool) -> Vec
     lines
 }
 
-/// A sentence below the name of who speaks. What has lines of its own, such as a part of a file with a
-/// mark below it, keeps them.
-fn sentence(text: &str, look: Look, is_terminal: bool) -> Vec<Line> {
+/// Formats a sentence, indented like the prefix. Text with its own lines, such as an excerpt of a
+/// file with a mark below it, keeps them.
+fn sentence(text: &str, style: OutputStyle, is_terminal: bool) -> Vec<Line> {
     let text = text.trim_end();
     if is_terminal && !text.contains('\n') {
-        return wrapped(Paint::Plain, text, NAME.len(), look);
+        return wrapped(Paint::Plain, text, NAME.len(), style);
     }
     vec![Line::new().with(Paint::Plain, " ".repeat(NAME.len())).with(Paint::Plain, text)]
 }
@@ -39,9 +39,9 @@ mod tests {
     use crate::failure::Kind;
 
     fn told(message: &str, is_terminal: bool) -> Vec<String> {
-        let look = Look { colour: false, unicode: true, width: 60 };
-        let failure = Failure::new(Kind::Connect, message).hint("look whether it runs");
-        complaint(&failure, look, is_terminal).iter().map(|line| line.to_text(false)).collect()
+        let style = OutputStyle { colour: false, unicode: true, width: 60 };
+        let failure = Failure::new(Kind::Connect, message).hint("check whether it runs");
+        complaint(&failure, style, is_terminal).iter().map(|line| line.to_text(false)).collect()
     }
 
     const LONG: &str =
@@ -52,21 +52,21 @@ mod tests {
         let wanted = [
             "eyas: cannot connect to a.test:443: quic 192.0.2.1:443, tcp",
             "      192.0.2.1:443 tls: refused",
-            "      look whether it runs",
+            "      check whether it runs",
         ];
         assert_eq!(told(LONG, true), wanted);
     }
 
     #[test]
     fn a_file_gets_one_line_for_a_sentence() {
-        assert_eq!(told(LONG, false), [&format!("eyas: {LONG}"), "      look whether it runs"]);
+        assert_eq!(told(LONG, false), [&format!("eyas: {LONG}"), "      check whether it runs"]);
     }
 
     #[test]
     fn what_stands_in_lines_stays_there() {
         let text = "my.toml: wrong\n  |\n1 | x =\n  |     ^\n";
         let wanted =
-            ["eyas: my.toml: wrong\n  |\n1 | x =\n  |     ^", "      look whether it runs"];
+            ["eyas: my.toml: wrong\n  |\n1 | x =\n  |     ^", "      check whether it runs"];
         assert_eq!(told(text, true), wanted);
     }
 }

@@ -1,4 +1,4 @@
-//! Where output goes: pages and objects to standard output, bodies to their place.
+//! Output: pages and objects to standard output, bodies to their destinations.
 
 mod body;
 mod complaint;
@@ -15,7 +15,7 @@ use std::io::{self, Write};
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::terminal::{Line, Look};
+use crate::terminal::{Line, OutputStyle};
 
 pub(crate) use body::{BodySink, remote_name};
 pub(crate) use complaint::complaint;
@@ -24,8 +24,8 @@ pub(crate) use progress::Progress;
 pub(crate) use unfinished::Unfinished;
 
 /// Writes lines to standard output.
-pub(crate) fn page(lines: &[Line], look: Look) -> Result<(), Failure> {
-    let text: String = lines.iter().map(|line| line.to_text(look.colour) + "\n").collect();
+pub(crate) fn page(lines: &[Line], style: OutputStyle) -> Result<(), Failure> {
+    let text: String = lines.iter().map(|line| line.to_text(style.colour) + "\n").collect();
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())
         .and_then(|()| out.flush())
@@ -42,8 +42,8 @@ pub(crate) fn object(value: &Value) -> Result<(), Failure> {
         .map_err(|cause| Failure::write("standard output", &cause))
 }
 
-/// Writes lines to standard error; nobody can be told if that fails.
-pub(crate) fn aside(lines: &[Line], look: Look) {
-    let text: String = lines.iter().map(|line| line.to_text(look.colour) + "\n").collect();
+/// Writes lines to standard error; a failure of that cannot be reported.
+pub(crate) fn aside(lines: &[Line], style: OutputStyle) {
+    let text: String = lines.iter().map(|line| line.to_text(style.colour) + "\n").collect();
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }

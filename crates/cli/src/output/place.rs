@@ -1,4 +1,5 @@
-//! What a file name of the user's stands for: a file that appears when it is whole, or a device.
+//! What a file name given by the user refers to: a file that appears when it is complete, or a
+//! device.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -7,9 +8,9 @@ use std::path::Path;
 use super::replacement::Replacement;
 use crate::failure::Failure;
 
-/// What a name stands for, opened.
+/// The opened destination.
 pub(super) struct Place {
-    /// What is written to.
+    /// The file that is written to.
     pub(super) file: File,
     /// The name that it takes when it is whole. A device or pipe has no need of one, and cannot be
     /// replaced by a file.
@@ -17,9 +18,10 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Opens what the name means: an existing device or pipe itself, else a file beside the name.
+    /// Opens the destination: an existing device or pipe itself, otherwise a temporary file next to
+    /// it.
     ///
-    /// Waits for as long as a pipe has no reader.
+    /// Blocks as long as a pipe has no reader.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let there = match fs::metadata(path) {
             Ok(found) if found.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
@@ -35,7 +37,7 @@ impl Place {
         Ok(Self { file, replacement: Some(replacement) })
     }
 
-    /// What was written is whole.
+    /// Completes the file.
     pub(super) fn finish(mut self) -> io::Result<()> {
         match self.replacement {
             Some(replacement) => replacement.finish(&mut self.file),
@@ -60,7 +62,7 @@ impl WholeFile {
         Ok(Self { name, out: BufWriter::new(file), replacement })
     }
 
-    /// It is whole.
+    /// Completes the file.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         let Self { name, out, replacement } = self;
         out.into_inner()

@@ -6,7 +6,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::flags::ColorChoice;
-use crate::terminal::{self, Look};
+use crate::terminal::{self, OutputStyle};
 
 /// Bodies announced shorter than this get no bar.
 const SMALL: u64 = 1 << 20;
@@ -15,7 +15,7 @@ const DRAWN_PER_SECOND: u8 = 8;
 /// How often the rate is drawn while nothing arrives.
 const TICK: Duration = Duration::from_millis(500);
 
-/// What a line holds, as much of it as fits: the columns that each form needs, the fullest first.
+/// The variants of a line: the columns that each one needs, the fullest first.
 type Forms = [(usize, &'static str); 3];
 
 const KNOWN: Forms = [
@@ -35,11 +35,12 @@ const UNKNOWN: Forms = [
 ];
 const WORDS: Forms = [(0, "{spinner} {wide_msg}"); 3];
 
-/// How far a body has come.
+/// The progress of a body.
 pub(crate) struct Progress(Option<ProgressBar>);
 
 impl Progress {
-    /// A bar for a body of this announced length, if it is large, `wanted`, and somebody watches.
+    /// Returns a bar for a body with this announced length, if it is large, `wanted`, and shown on
+    /// a terminal.
     pub(crate) fn new(length: Option<u64>, wanted: bool, color: ColorChoice) -> Self {
         let large = length.is_none_or(|length| length >= SMALL);
         if !wanted || !large || !std::io::stderr().is_terminal() {
@@ -52,20 +53,21 @@ impl Progress {
         Self::on_stderr(bar, if length.is_some() { KNOWN } else { UNKNOWN }, color)
     }
 
-    /// A bar for so many runs, of which some are done already, if it is `wanted` and somebody
-    /// watches.
+    /// Returns a bar for this number of runs, of which some are done already, if it is `wanted` and
+    /// shown on a terminal.
     pub(crate) fn of_runs(total: usize, done: usize, wanted: bool, color: ColorChoice) -> Self {
         if !wanted || total == done || !std::io::stderr().is_terminal() {
             return Self(None);
         }
         let bar = ProgressBar::new(total as u64);
         bar.set_position(done as u64);
-        // What was found done took no time: the estimate must not believe it did.
+        // Runs that were already done took no time, and must not affect the estimate.
         bar.reset_eta();
         Self::on_stderr(bar, RUNS, color)
     }
 
-    /// A line that [`say`](Self::say) fills, if it is `wanted` and somebody watches.
+    /// Returns a line that is filled by [`say`](Self::say), if it is `wanted` and shown on a
+    /// terminal.
     pub(crate) fn of_words(wanted: bool, color: ColorChoice) -> Self {
         if !wanted || !std::io::stderr().is_terminal() {
             return Self(None);
@@ -73,7 +75,7 @@ impl Progress {
         Self::on_stderr(ProgressBar::new_spinner(), WORDS, color)
     }
 
-    /// What there is to say now.
+    /// Sets the text of the line.
     pub(crate) fn say(&self, words: String) {
         if let Some(bar) = &self.0 {
             bar.set_message(words);
@@ -82,34 +84,34 @@ impl Progress {
 
     fn on_stderr(bar: ProgressBar, forms: Forms, color: ColorChoice) -> Self {
         bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(DRAWN_PER_SECOND));
-        Self::drawn(bar, forms, Look::of_stderr(color), terminal::room())
+        Self::drawn(bar, forms, OutputStyle::of_stderr(color), terminal::room())
     }
 
-    /// As much as has room, in characters that the terminal has.
-    fn drawn(bar: ProgressBar, forms: Forms, look: Look, room: usize) -> Self {
+    /// Returns a bar with as much as fits, in characters that the terminal supports.
+    fn drawn(bar: ProgressBar, forms: Forms, style: OutputStyle, room: usize) -> Self {
         let fitting = forms.iter().find(|(columns, _)| *columns <= room);
         let mut template = fitting.map_or(String::new(), |(_, template)| (*template).to_owned());
-        if look.colour {
+        if style.colour {
             template = template.replace("{wide_bar}", "{wide_bar:.cyan/dim}");
         }
-        if let Ok(style) = ProgressStyle::with_template(&template) {
-            bar.set_style(match look.unicode {
-                true => style.progress_chars("━━─"),
-                false => style.progress_chars("=>-").tick_chars("|/-\\ "),
+        if let Ok(bar_style) = ProgressStyle::with_template(&template) {
+            bar.set_style(match style.unicode {
+                true => bar_style.progress_chars("━━─"),
+                false => bar_style.progress_chars("=>-").tick_chars("|/-\\ "),
             });
         }
         bar.enable_steady_tick(TICK);
         Self(Some(bar))
     }
 
-    /// More bytes have come.
+    /// Adds bytes that have arrived.
     pub(crate) fn add(&self, count: usize) {
         if let Some(bar) = &self.0 {
             bar.inc(count as u64);
         }
     }
 
-    /// Prints something else, with the bar out of the way.
+    /// Prints something else while the bar is hidden.
     pub(crate) fn beside(&self, print: impl FnOnce()) {
         match &self.0 {
             Some(bar) => bar.suspend(print),
@@ -190,8 +192,8 @@ mod tests {
         let lines = Arc::new(Mutex::new(vec![String::new()]));
         let paper = Paper { width, lines: lines.clone() };
         bar.set_draw_target(ProgressDrawTarget::term_like(Box::new(paper)));
-        let look = Look { colour: false, unicode, width: 80 };
-        let progress = Progress::drawn(bar, forms, look, usize::from(width));
+        let style = OutputStyle { colour: false, unicode, width: 80 };
+        let progress = Progress::drawn(bar, forms, style, usize::from(width));
         progress.say("words ".repeat(40));
         for _ in 0..4 {
             progress.add(999 << 18);

@@ -1,8 +1,8 @@
-//! A file that takes the place of another once it is whole.
+//! A file that replaces another once it is complete.
 //!
-//! It is written beside the other, and moved there in one step, so that whoever looks finds the old
-//! or the new one and never a half, also after a crash. To its users the file stays what it was: its
-//! mode and its owner are kept, and a link to it stays a link.
+//! It is written next to the other one, and moved there in one step, so that a reader finds either
+//! the old or the new one, even after a crash. Mode and owner of the file are kept, and a link to
+//! it remains a link.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -18,13 +18,14 @@ const MAX_LINKS: usize = 40;
 pub(super) struct Replacement {
     beside: TempPath,
     target: PathBuf,
-    /// What is there and has to be written into, for a new file could not stand for it.
+    /// The existing file, if it must be overwritten because a new one could not take its place.
     #[cfg(unix)]
     kept: Option<File>,
 }
 
 impl Replacement {
-    /// Begins one for what is at `path`, or for nothing, and gives what is to be written to.
+    /// Starts a replacement of the file at `path`, if there is one, and returns the file to write
+    /// to.
     pub(super) fn begin(path: &Path, there: Option<&Metadata>) -> io::Result<(File, Self)> {
         let target = match there {
             Some(_) => fs::canonicalize(path)?,
@@ -41,7 +42,7 @@ impl Replacement {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
-            // A new file as any: the umask takes away what the user does not want.
+            // A new file has the usual mode, restricted by the umask.
             let mode = if there.is_some() { 0o600 } else { 0o666 };
             builder.permissions(fs::Permissions::from_mode(mode));
         }
@@ -61,12 +62,12 @@ impl Replacement {
         Ok((file, replacement))
     }
 
-    /// Where the file is until it is whole.
+    /// Returns the path of the temporary file.
     pub(super) fn beside(&self) -> &Path {
         &self.beside
     }
 
-    /// The file is whole: it takes its place, on the disk too.
+    /// Completes the file: it replaces the other one, on disk too.
     pub(super) fn finish(self, file: &mut File) -> io::Result<()> {
         #[cfg(unix)]
         if let Some(mut kept) = self.kept {
@@ -78,14 +79,14 @@ impl Replacement {
     }
 }
 
-/// What a failure says without the name of the file beside the other, which nobody has asked for.
+/// Returns an error without the name of the temporary file, which the user does not know.
 fn unnamed(cause: &io::Error) -> io::Error {
     let text = cause.to_string();
     let what = text.split_once(" at path ").map_or(&*text, |(what, _)| what);
     io::Error::new(cause.kind(), what)
 }
 
-/// Some file systems have nothing to say to who asks them to write all out.
+/// Ignores the error of file systems that do not support synchronisation.
 fn on_disk(synchronised: io::Result<()>) -> io::Result<()> {
     match synchronised {
         Err(cause)
@@ -104,7 +105,7 @@ fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// Where a name without a file leads: a link may point to nothing.
+/// Resolves a name without a file, which may be a link to nothing.
 #[cfg(unix)]
 fn through_links(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
@@ -122,12 +123,12 @@ fn through_links(path: &Path) -> io::Result<PathBuf> {
     Ok(path.to_owned())
 }
 
-/// Whether what is there may be written to: who protected it meant it so. A program that runs cannot
-/// be, and can be replaced.
+/// Opens the existing file for writing, to respect its protection. A running program cannot be
+/// written, but can be replaced.
 #[cfg(unix)]
 fn is_writable(target: &Path) -> io::Result<Option<File>> {
     use std::os::unix::fs::OpenOptionsExt;
-    // It was no pipe a moment ago; if it is one now, nobody waits for its reader.
+    // It was not a pipe a moment ago; if it is one now, do not wait for a reader.
     let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     match fs::OpenOptions::new().write(true).custom_flags(flags).open(target) {
         Ok(file) => Ok(Some(file)),
@@ -136,8 +137,8 @@ fn is_writable(target: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Gives a new file owner and mode of another. `false` if that cannot be, or if the other has more
-/// names than one, which would part.
+/// Gives a new file the owner and mode of another. Returns `false` if that is not possible, or if
+/// the other one has several names, which would then differ.
 #[cfg(unix)]
 fn takes_after(file: &File, there: &Metadata) -> io::Result<bool> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
@@ -149,13 +150,13 @@ fn takes_after(file: &File, there: &Metadata) -> io::Result<bool> {
     if is_other && fchown(file, Some(there.uid()), Some(there.gid())).is_err() {
         return Ok(false);
     }
-    // Whose rights a program has is for what was there, not for what came over a network.
+    // The privileges of a program belong to its old content, not to something from the network.
     file.set_permissions(fs::Permissions::from_mode(there.mode() & 0o777))?;
     Ok(true)
 }
 
-/// Writes a whole file over another, which stays the same file. What was there is lost if this
-/// breaks off.
+/// Overwrites a file with a complete one, keeping its identity. The old content is lost if this is
+/// interrupted.
 #[cfg(unix)]
 fn write_over(file: &mut File, kept: &mut File) -> io::Result<()> {
     use std::io::Seek;

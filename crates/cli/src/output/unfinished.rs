@@ -1,4 +1,4 @@
-//! What of a body was written to a place from which it is removed unless it is whole.
+//! Counts bytes of a body written to a file that is removed unless it is completed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::failure::Failure;
 use crate::terminal::count;
 
-/// Counts what would be lost if the run ended now; clones count the same.
+/// Counts what would be lost if the run ended now; clones share the count.
 #[derive(Clone, Default)]
 pub(crate) struct Unfinished(Arc<AtomicU64>);
 
@@ -15,12 +15,12 @@ impl Unfinished {
         self.0.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// The body stands under its name.
+    /// Records that the body is complete.
     pub(super) fn is_whole(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
 
-    /// The failure of a run that was interrupted, with what became of what had come.
+    /// Adds to the failure of an interrupted run what happened to the received data.
     pub(crate) fn explain(&self, failure: Failure) -> Failure {
         match self.0.load(Ordering::Relaxed) {
             bytes if bytes > 0 && failure.kind.is_interruption() => {

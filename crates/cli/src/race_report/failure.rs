@@ -1,4 +1,4 @@
-//! A race that found nothing: which kind of failure that is, and what to say.
+//! The failure of a race without a winner: its kind and its message.
 
 use eyas::CertificateFault;
 use eyas::race::candidate::{Candidate, Security};
@@ -16,7 +16,7 @@ use crate::shape::value;
 const NAMED: usize = 4;
 
 impl RaceReport {
-    /// What to report if the race found no connection.
+    /// Returns the failure if the race found no connection.
     pub(crate) fn failure(&self) -> Option<Failure> {
         let setup = &self.trace.header.setup;
         let failure = self.report.failure.as_ref()?;
@@ -25,7 +25,7 @@ impl RaceReport {
     }
 }
 
-/// `is_all_told` where what each candidate met is shown anyway.
+/// Returns the failure; `is_all_told` if the failures of all candidates are shown anyway.
 fn of_race(failure: &RaceFailure, target: &Target, is_all_told: bool) -> Failure {
     match failure {
         RaceFailure::NoAddress(failures) => no_address(failures, target),
@@ -75,13 +75,13 @@ fn of_attempts(
     target: &Target,
     is_all_told: bool,
 ) -> Failure {
-    // The one that came furthest is closest to success, so it says most about what to do.
+    // The candidate that came furthest is closest to success, so it is the most informative.
     tried.sort_by_key(|(_, failure)| std::cmp::Reverse(failure.map_or((Level::Started, 0), rank)));
     let furthest = tried.first().and_then(|(_, failure)| *failure);
     if let Some(failure) = furthest
         && let Some(fault) = CertificateFault::of(failure)
     {
-        // What is wrong with a certificate is so over every way to the server.
+        // A problem with the certificate is the same over every transport.
         let message = format!("cannot connect to {target}: {}", failure.detail);
         return Failure::new(Kind::Certificate, message).hint(about_certificate(fault));
     }
@@ -94,13 +94,13 @@ fn of_attempts(
     Failure::new(kind, message).hint(hint)
 }
 
-/// What the candidates met: what several of them did, once.
+/// Describes the failures of the candidates, combining equal ones.
 fn failures_of(tried: &Tried<'_>) -> String {
     let mut met: Vec<(Vec<String>, String)> = Vec::new();
     for (candidate, failure) in tried.iter().take(NAMED) {
         let what = match failure {
             None => "no answer in time".to_owned(),
-            // Who told each of them so is for a table.
+            // The senders of the errors are shown only in a table.
             Some(failure) => {
                 let what = failure.to_string();
                 what.split_once(" (ICMP from ").map_or(&*what, |(what, _)| what).to_owned()
@@ -119,7 +119,7 @@ fn failures_of(tried: &Tried<'_>) -> String {
     told.join("; ")
 }
 
-/// How much a failure says: how far it came, then how particular it is.
+/// Returns how informative a failure is: by its level, then by its specificity.
 fn rank(failure: &evidence::Failure) -> (Level, u8) {
     let particular = match failure.cause {
         Cause::Certificate => 5,
@@ -134,7 +134,7 @@ fn rank(failure: &evidence::Failure) -> (Level, u8) {
 
 fn kind(failure: &evidence::Failure) -> Kind {
     match failure.cause {
-        // The server's own was looked at before: here it took ours, or the lack of one, amiss.
+        // The server's certificate was handled before: here it rejected ours, or the lack of one.
         Cause::Certificate | Cause::Tls => Kind::Tls,
         Cause::Protocol => Kind::Protocol,
         Cause::Reset if failure.reached >= Level::Transport => Kind::Tls,
@@ -152,7 +152,7 @@ fn hint(kind: Kind, target: &Target, is_all_told: bool) -> String {
     }
 }
 
-/// A target as `eyas race` takes it, with the flags that it needs.
+/// Returns the target as entered for `eyas race`, with the necessary flags.
 fn typed(target: &Target) -> String {
     let is_plain = target.security == Security::None;
     match &target.service {
@@ -170,7 +170,7 @@ fn typed(target: &Target) -> String {
     }
 }
 
-/// What to do about a certificate that is not accepted.
+/// Returns the advice about a certificate that is not accepted.
 pub(crate) const fn about_certificate(fault: CertificateFault) -> &'static str {
     match fault {
         CertificateFault::Expired => {

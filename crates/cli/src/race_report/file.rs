@@ -61,7 +61,7 @@ pub(super) fn parse(input: &mut dyn BufRead, place: &str) -> Result<Trace, Failu
     Ok(Trace { header, steps })
 }
 
-/// The next line that is not empty.
+/// Returns the next line that is not empty.
 fn line(input: &mut dyn BufRead, place: &str) -> Result<Option<String>, Failure> {
     loop {
         let mut text = String::new();

@@ -4,13 +4,13 @@ use eyas::race::candidate::Candidate;
 use eyas::race::plan::{Plan, Reason};
 
 use super::picture::paint;
-use crate::terminal::{Line, Look, Paint, time, wrapped};
+use crate::terminal::{Line, OutputStyle, Paint, time, wrapped};
 
 /// Columns before a reason.
 const REASONS_AT: usize = 12;
 
-/// What is tried, when and why, and what is not.
-pub(crate) fn plan_lines(plan: &Plan, look: Look) -> Vec<Line> {
+/// Returns what is tried, when and why, and what is not.
+pub(crate) fn plan_lines(plan: &Plan, style: OutputStyle) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut starts = std::time::Duration::ZERO;
     for entry in &plan.entries {
@@ -25,17 +25,17 @@ pub(crate) fn plan_lines(plan: &Plan, look: Look) -> Vec<Line> {
             line.push(Paint::Dim, format!("  {} away", time(rtt)));
         }
         lines.push(line);
-        reasons(&mut lines, &entry.reasons, look);
+        reasons(&mut lines, &entry.reasons, style);
     }
     for dropped in &plan.dropped {
         let mut line = Line::new().with(Paint::Warn, format!("  {:>8}  ", "not"));
         candidate(&mut line, &dropped.candidate);
         lines.push(line);
-        reasons(&mut lines, &dropped.reasons, look);
+        reasons(&mut lines, &dropped.reasons, style);
     }
     if !plan.notes.is_empty() {
         lines.push(Line::new().with(Paint::Warn, format!("  {:>8}  ", "ignored")));
-        reasons(&mut lines, &plan.notes, look);
+        reasons(&mut lines, &plan.notes, style);
     }
     lines
 }
@@ -47,16 +47,16 @@ fn candidate(line: &mut Line, candidate: &Candidate) {
     }
 }
 
-fn reasons(lines: &mut Vec<Line>, reasons: &[Reason], look: Look) {
+fn reasons(lines: &mut Vec<Line>, reasons: &[Reason], style: OutputStyle) {
     for reason in reasons {
-        lines.extend(wrapped(Paint::Dim, &reason.to_string(), REASONS_AT, look));
+        lines.extend(wrapped(Paint::Dim, &reason.to_string(), REASONS_AT, style));
     }
 }
 
-/// The heading and the lines of `--explain`.
-pub(crate) fn explanation(plan: &Plan, look: Look) -> Vec<Line> {
+/// Returns the heading and the lines of `--explain`.
+pub(crate) fn explanation(plan: &Plan, style: OutputStyle) -> Vec<Line> {
     let heading = Line::new().with(Paint::Head, "Why each candidate stands where it does");
     let mut lines = vec![Line::new(), heading];
-    lines.extend(plan_lines(plan, look));
+    lines.extend(plan_lines(plan, style));
     lines
 }

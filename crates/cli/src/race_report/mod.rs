@@ -1,6 +1,6 @@
-//! A race, told: from its trace to pictures, objects and sentences.
+//! Describes a race from its trace: pictures, objects and sentences.
 //!
-//! Nothing is told that is not in the trace, so a replayed race is told in the same way.
+//! Only the contents of the trace are used, so a replayed race is described in the same way.
 
 mod failure;
 mod file;
@@ -19,12 +19,12 @@ pub(crate) use file::{read, write};
 pub(crate) use lines::{explanation, plan_lines};
 pub(crate) use picture::paint;
 
-/// A race and what there is to say about it.
+/// A race with everything needed to describe it.
 #[derive(Debug)]
 pub(crate) struct RaceReport {
-    /// What happened, step by step.
+    /// The trace: what happened, step by step.
     pub(crate) trace: Trace,
-    /// What it came to.
+    /// The result.
     pub(crate) report: Report,
     race: Race,
 }

@@ -14,7 +14,7 @@ use crate::terminal::{Paint, time};
 use crate::timeline::{End, Lane, Timeline};
 
 impl RaceReport {
-    /// One lane for each attempt.
+    /// Returns a picture with one lane for each attempt.
     pub(crate) fn picture(&self) -> Timeline {
         let attempts = self.race.attempts();
         let width = attempts.iter().map(|attempt| attempt.transport().name().len()).max();
@@ -22,7 +22,7 @@ impl RaceReport {
         Timeline { lanes: attempts.iter().map(|attempt| self.lane(attempt, width)).collect() }
     }
 
-    /// The same with a lane for each question to DNS above.
+    /// Returns the same with a lane for each DNS query above.
     pub(crate) fn picture_with_dns(&self) -> Timeline {
         let mut timeline = self.picture();
         let questions = self.report.dns.iter().map(dns_lane);
@@ -44,7 +44,8 @@ impl RaceReport {
         }
     }
 
-    /// Transport and address, and the security where another attempt differs in that alone.
+    /// Returns transport and address, and the security protocol if another attempt differs only in
+    /// that.
     fn name(&self, attempt: &Attempt, width: usize) -> String {
         let Candidate { transport, address, security, .. } = &attempt.candidate;
         let is_twin = |other: &Attempt| {
@@ -59,7 +60,7 @@ impl RaceReport {
         }
     }
 
-    /// When an attempt came to which level.
+    /// Returns when an attempt reached which level.
     fn progress(&self, attempt: AttemptId) -> Vec<(Duration, Level)> {
         let steps = self.trace.steps.iter().filter_map(|step| match &step.event {
             Event::Input(Input::Progress { id, level, .. }) if *id == attempt => {
@@ -71,7 +72,7 @@ impl RaceReport {
     }
 }
 
-/// The colour of a transport.
+/// Returns the colour of a transport.
 pub(crate) const fn paint(transport: Transport) -> Paint {
     if transport.has_http3() { Paint::Quic } else { Paint::Stream }
 }

@@ -7,24 +7,24 @@ use eyas::race::evidence::{self, Level};
 use eyas::race::report::{AttemptReport, Outcome};
 
 use super::RaceReport;
-use crate::terminal::{Line, Look, Paint, table, time, wrapped};
+use crate::terminal::{Line, OutputStyle, Paint, table, time, wrapped};
 
 impl RaceReport {
     /// One row for each attempt, then what is wrong with certificates, each said once, then what
     /// was not tried.
-    pub(crate) fn table(&self, look: Look) -> Vec<Line> {
+    pub(crate) fn table(&self, style: OutputStyle) -> Vec<Line> {
         let rows: Vec<_> = self.report.attempts.iter().map(|attempt| self.row(attempt)).collect();
         let mut lines = match rows.is_empty() {
             true => Vec::new(),
-            false => table(&["transport", "address", "works", "ready", "why not"], rows, look),
+            false => table(&["transport", "address", "works", "ready", "why not"], rows, style),
         };
         for sentence in self.certificates() {
-            lines.extend(wrapped(Paint::Plain, &sentence, 2, look));
+            lines.extend(wrapped(Paint::Plain, &sentence, 2, style));
         }
         for dropped in &self.report.plan.dropped {
             let reasons: Vec<String> = dropped.reasons.iter().map(ToString::to_string).collect();
             let text = format!("not tried: {}: {}", dropped.candidate, reasons.join(" "));
-            lines.extend(wrapped(Paint::Dim, &text, 2, look));
+            lines.extend(wrapped(Paint::Dim, &text, 2, style));
         }
         lines
     }

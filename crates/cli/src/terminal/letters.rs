@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::Look;
+use super::OutputStyle;
 
 /// Letters that texts of ours have, and how they are written without them.
 const SPELT: [(char, &str); 31] = [
@@ -39,7 +39,7 @@ const SPELT: [(char, &str); 31] = [
     ('\u{202f}', " "),
 ];
 
-impl Look {
+impl OutputStyle {
     /// The text in letters that the locale has.
     pub(crate) fn spelt(self, text: &str) -> Cow<'_, str> {
         if self.unicode || text.is_ascii() {

@@ -1,4 +1,4 @@
-//! Lines of spans, each with a meaning; colours come in only when a line becomes a string.
+//! Lines of spans, each with a meaning; colours are added only when a line is converted to a string.
 
 use std::io::IsTerminal;
 
@@ -6,24 +6,24 @@ use anstyle::{AnsiColor, Style};
 
 use crate::flags::ColorChoice;
 
-/// What a span means, from which its colour follows.
+/// The meaning of a span, which determines its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Paint {
     /// Running text.
     Plain,
-    /// What may be overlooked.
+    /// Less important text.
     Dim,
     /// A heading.
     Head,
-    /// What went well.
+    /// Success.
     Good,
-    /// What failed.
+    /// Failure.
     Bad,
-    /// What deserves a look.
+    /// A warning.
     Warn,
     /// QUIC.
     Quic,
-    /// TCP and its kin.
+    /// TCP and other stream transports.
     Stream,
     /// A command to type.
     Command,
@@ -46,35 +46,35 @@ impl Paint {
     }
 }
 
-/// How to write: with colours or not, with which characters, how wide.
+/// How output is styled: colours, characters and width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Look {
+pub(crate) struct OutputStyle {
     /// Whether escape sequences are written.
     pub(crate) colour: bool,
-    /// Whether characters beyond ASCII are written.
+    /// Whether non-ASCII characters are written.
     pub(crate) unicode: bool,
-    /// Columns at hand.
+    /// The available columns.
     pub(crate) width: usize,
 }
 
-/// Width of a page that goes into a pipe or a file.
+/// The width of output to a pipe or a file.
 const PIPED_WIDTH: usize = 80;
-/// Bounds of what a terminal's width is taken for.
+/// The minimum and maximum of the width used for a terminal.
 const WIDTHS: (usize, usize) = (60, 110);
 
-impl Look {
-    /// How standard output is to be written.
+impl OutputStyle {
+    /// Returns the style of standard output.
     pub(crate) fn of_stdout(choice: ColorChoice) -> Self {
         Self::new(choice, std::io::stdout().is_terminal(), |name| std::env::var(name).ok())
     }
 
-    /// How standard error is to be written.
+    /// Returns the style of standard error.
     pub(crate) fn of_stderr(choice: ColorChoice) -> Self {
         Self::new(choice, std::io::stderr().is_terminal(), |name| std::env::var(name).ok())
     }
 
-    /// The rules: NO_COLOR set to anything but nothing switches colours off (no-color.org), and a
-    /// locale that names another character set than UTF-8 asks for ASCII.
+    /// Derives the style: a non-empty NO_COLOR disables colours (no-color.org), and a locale with a
+    /// character set other than UTF-8 restricts output to ASCII.
     pub(super) fn new(
         choice: ColorChoice,
         terminal: bool,
@@ -100,7 +100,7 @@ impl Look {
     }
 }
 
-/// Columns that the terminal has, however few or many, for lines that are drawn again and again.
+/// Returns the actual columns of the terminal, for lines that are redrawn.
 pub(crate) fn room() -> usize {
     terminal_width(std::env::var("COLUMNS").ok())
 }
@@ -111,7 +111,7 @@ fn terminal_width(columns: Option<String>) -> usize {
     told.or_else(seen).filter(|width| *width > 0).unwrap_or(PIPED_WIDTH)
 }
 
-/// Columns that a text takes.
+/// Returns the number of columns of a text.
 pub(crate) fn columns(text: &str) -> usize {
     text.chars().count()
 }
@@ -121,19 +121,19 @@ pub(crate) fn columns(text: &str) -> usize {
 pub(crate) struct Line(Vec<(Paint, String)>);
 
 impl Line {
-    /// An empty line.
+    /// Creates an empty line.
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// With this text at its end.
+    /// Returns the line with this text appended.
     #[must_use]
     pub(crate) fn with(mut self, paint: Paint, text: impl Into<String>) -> Self {
         self.push(paint, text);
         self
     }
 
-    /// Adds text at the end.
+    /// Appends text.
     pub(crate) fn push(&mut self, paint: Paint, text: impl Into<String>) {
         let text = text.into();
         match self.0.last_mut() {
@@ -171,11 +171,11 @@ impl Line {
 }
 
 /// Text broken at spaces into lines that fit behind this column, in letters that the locale has.
-pub(crate) fn wrapped(paint: Paint, text: &str, column: usize, look: Look) -> Vec<Line> {
-    let room = look.width.saturating_sub(column).max(20);
+pub(crate) fn wrapped(paint: Paint, text: &str, column: usize, style: OutputStyle) -> Vec<Line> {
+    let room = style.width.saturating_sub(column).max(20);
     let mut lines = Vec::new();
     let mut current = String::new();
-    for word in look.spelt(text).split_whitespace() {
+    for word in style.spelt(text).split_whitespace() {
         if !current.is_empty() && columns(&current) + 1 + columns(word) > room {
             lines.push(std::mem::take(&mut current));
         }

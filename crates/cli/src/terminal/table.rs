@@ -2,7 +2,7 @@
 
 use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Table};
 
-use super::{Line, Look, Paint, columns, wrapped};
+use super::{Line, OutputStyle, Paint, columns, wrapped};
 
 /// Columns before a table, and before what stands below a row of it.
 const INDENT: usize = 2;
@@ -25,32 +25,37 @@ type Row = Vec<(Paint, String)>;
 
 /// Lays out a table; what is too wide in the last column is broken into lines, and where the others
 /// leave it no room, it stands below them.
-pub(crate) fn table(header: &[&str], rows: Vec<Row>, look: Look) -> Vec<Line> {
-    let rows = spelt(rows, look);
+pub(crate) fn table(header: &[&str], rows: Vec<Row>, style: OutputStyle) -> Vec<Line> {
+    let rows = spelt(rows, style);
     let (last, gap) = (header.len().saturating_sub(1), usize::from(GAP));
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|(_, text)| columns(text));
         cells.chain([columns(header[column])]).max().unwrap_or_default()
     };
     let others: usize = (0..last).map(|column| width(column) + gap + 1).sum();
-    if INDENT + others > look.width
+    if INDENT + others > style.width
         && let Some(widest) = (0..last).max_by_key(|column| width(*column)).filter(|_| last > 1)
     {
-        return table_without(widest, header, rows, look);
+        return table_without(widest, header, rows, style);
     }
-    let room = look.width.saturating_sub(INDENT + others + gap);
+    let room = style.width.saturating_sub(INDENT + others + gap);
     let texts = rows.iter().filter_map(|row| row.get(last)).map(|(_, text)| text);
     let words = texts.flat_map(|text| text.split_whitespace());
     let longest = words.map(columns).max().unwrap_or_default();
     // No word is broken, either.
     match last > 0 && room < width(last).min(READABLE.max(longest)) {
-        true => last_below(header, rows, look),
-        false => lay_out(header, rows, last, look),
+        true => last_below(header, rows, style),
+        false => lay_out(header, rows, last, style),
     }
 }
 
 /// A table with the cells of this column before those of the last one.
-fn table_without(column: usize, header: &[&str], mut rows: Vec<Row>, look: Look) -> Vec<Line> {
+fn table_without(
+    column: usize,
+    header: &[&str],
+    mut rows: Vec<Row>,
+    style: OutputStyle,
+) -> Vec<Line> {
     for row in rows.iter_mut().filter(|row| row.len() > column + 1) {
         let (_, moved) = row.remove(column);
         if let Some((_, last)) = row.last_mut() {
@@ -63,43 +68,43 @@ fn table_without(column: usize, header: &[&str], mut rows: Vec<Row>, look: Look)
         *last = format!("{moved}  {last}");
     }
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
-    table(&header, rows, look)
+    table(&header, rows, style)
 }
 
 /// A table whose last column stands below the others, as text.
-fn last_below(header: &[&str], mut rows: Vec<Row>, look: Look) -> Vec<Line> {
+fn last_below(header: &[&str], mut rows: Vec<Row>, style: OutputStyle) -> Vec<Line> {
     let told: Vec<(Paint, String)> = rows.iter_mut().filter_map(Vec::pop).collect();
     let (last, header) = header.split_last().unwrap_or((&"", header));
-    let mut above = lay_out(header, rows, NONE, look).into_iter();
+    let mut above = lay_out(header, rows, NONE, style).into_iter();
     let mut lines: Vec<Line> = above.next().into_iter().collect();
-    lines.extend(wrapped(Paint::Dim, last, BELOW, look));
+    lines.extend(wrapped(Paint::Dim, last, BELOW, style));
     lines.extend(above.next());
     for (line, (paint, text)) in above.zip(told) {
         lines.push(line);
         if !text.is_empty() {
-            lines.extend(wrapped(paint, &text, BELOW, look));
+            lines.extend(wrapped(paint, &text, BELOW, style));
         }
     }
     lines
 }
 
-fn spelt(rows: Vec<Row>, look: Look) -> Vec<Row> {
-    let cell = |(paint, text): (Paint, String)| (paint, look.spelt(&text).into_owned());
+fn spelt(rows: Vec<Row>, style: OutputStyle) -> Vec<Row> {
+    let cell = |(paint, text): (Paint, String)| (paint, style.spelt(&text).into_owned());
     rows.into_iter().map(|row| row.into_iter().map(cell).collect()).collect()
 }
 
 /// The same for numbers after names: it is the names that are broken.
-pub(crate) fn table_of_numbers(header: &[&str], rows: Vec<Row>, look: Look) -> Vec<Line> {
-    let header: Vec<_> = header.iter().map(|text| look.spelt(text)).collect();
+pub(crate) fn table_of_numbers(header: &[&str], rows: Vec<Row>, style: OutputStyle) -> Vec<Line> {
+    let header: Vec<_> = header.iter().map(|text| style.spelt(text)).collect();
     let header: Vec<&str> = header.iter().map(AsRef::as_ref).collect();
-    lay_out(&header, spelt(rows, look), 0, look)
+    lay_out(&header, spelt(rows, style), 0, style)
 }
 
-fn lay_out(header: &[&str], rows: Vec<Row>, breaks: usize, look: Look) -> Vec<Line> {
+fn lay_out(header: &[&str], rows: Vec<Row>, breaks: usize, style: OutputStyle) -> Vec<Line> {
     let mut table = Table::new();
-    table.load_preset(if look.unicode { UNICODE } else { ASCII });
+    table.load_preset(if style.unicode { UNICODE } else { ASCII });
     table.set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_width(u16::try_from(look.width - INDENT).unwrap_or(u16::MAX));
+    table.set_width(u16::try_from(style.width - INDENT).unwrap_or(u16::MAX));
     table.set_header(header.iter().map(|text| cell(Paint::Dim, text)).collect::<Vec<_>>());
     for row in rows {
         table.add_row(row.iter().map(|(paint, text)| cell(*paint, text)).collect::<Vec<_>>());
@@ -110,7 +115,7 @@ fn lay_out(header: &[&str], rows: Vec<Row>, breaks: usize, look: Look) -> Vec<Li
             column.set_constraint(ColumnConstraint::ContentWidth);
         }
     }
-    match look.colour {
+    match style.colour {
         true => table.enforce_styling(),
         false => table.force_no_tty(),
     };

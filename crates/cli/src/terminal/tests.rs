@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::*;
 use crate::flags::ColorChoice;
 
-fn look(choice: ColorChoice, terminal: bool, environment: &[(&str, &str)]) -> Look {
-    Look::new(choice, terminal, |name| {
+fn style(choice: ColorChoice, terminal: bool, environment: &[(&str, &str)]) -> OutputStyle {
+    OutputStyle::new(choice, terminal, |name| {
         environment.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
     })
 }
@@ -14,18 +14,19 @@ fn look(choice: ColorChoice, terminal: bool, environment: &[(&str, &str)]) -> Lo
 #[test]
 fn colours_need_a_terminal_and_nobody_who_minds() {
     use ColorChoice::{Always, Auto, Never};
-    assert!(look(Auto, true, &[]).colour);
-    assert!(!look(Auto, false, &[]).colour);
-    assert!(!look(Auto, true, &[("NO_COLOR", "1")]).colour);
-    assert!(look(Auto, true, &[("NO_COLOR", "")]).colour);
-    assert!(!look(Auto, true, &[("TERM", "dumb")]).colour);
-    assert!(look(Always, false, &[("NO_COLOR", "1")]).colour);
-    assert!(!look(Never, true, &[]).colour);
+    assert!(style(Auto, true, &[]).colour);
+    assert!(!style(Auto, false, &[]).colour);
+    assert!(!style(Auto, true, &[("NO_COLOR", "1")]).colour);
+    assert!(style(Auto, true, &[("NO_COLOR", "")]).colour);
+    assert!(!style(Auto, true, &[("TERM", "dumb")]).colour);
+    assert!(style(Always, false, &[("NO_COLOR", "1")]).colour);
+    assert!(!style(Never, true, &[]).colour);
 }
 
 #[test]
 fn ascii_is_for_locales_that_cannot_do_more() {
-    let unicode = |environment: &[(&str, &str)]| look(ColorChoice::Auto, true, environment).unicode;
+    let unicode =
+        |environment: &[(&str, &str)]| style(ColorChoice::Auto, true, environment).unicode;
     assert!(unicode(&[]));
     assert!(unicode(&[("LANG", "en_GB.UTF-8")]));
     assert!(unicode(&[("LANG", "C.utf8")]));
@@ -35,9 +36,9 @@ fn ascii_is_for_locales_that_cannot_do_more() {
 
 #[test]
 fn a_pipe_gets_eighty_columns() {
-    assert_eq!(look(ColorChoice::Auto, false, &[("COLUMNS", "200")]).width, 80);
-    assert_eq!(look(ColorChoice::Auto, true, &[("COLUMNS", "100")]).width, 100);
-    assert_eq!(look(ColorChoice::Auto, true, &[("COLUMNS", "9")]).width, 60);
+    assert_eq!(style(ColorChoice::Auto, false, &[("COLUMNS", "200")]).width, 80);
+    assert_eq!(style(ColorChoice::Auto, true, &[("COLUMNS", "100")]).width, 100);
+    assert_eq!(style(ColorChoice::Auto, true, &[("COLUMNS", "9")]).width, 60);
 }
 
 #[test]
@@ -50,7 +51,7 @@ fn a_line_without_colour_is_its_text() {
 
 #[test]
 fn numbers_stay_whole_beside_long_names() {
-    let narrow = Look { width: 40, ..look(ColorChoice::Never, false, &[]) };
+    let narrow = OutputStyle { width: 40, ..style(ColorChoice::Never, false, &[]) };
     let row = ["a name that is longer than the screen is wide", "203.5"];
     let row = row.map(|text| (Paint::Plain, text.to_owned())).to_vec();
     let lines = table_of_numbers(&["Round trip", "200 ms"], vec![row], narrow);
@@ -68,8 +69,8 @@ fn a_text_without_room_beside_its_row_stands_below_it() {
     let row =
         |address: &str| [address, "no", why].map(|text| (Paint::Plain, text.to_owned())).to_vec();
     let told = |address: &str, width: usize| -> Vec<String> {
-        let look = Look { width, unicode: false, ..look(ColorChoice::Never, false, &[]) };
-        let lines = table(&["address", "works", "why not"], vec![row(address)], look);
+        let style = OutputStyle { width, unicode: false, ..style(ColorChoice::Never, false, &[]) };
+        let lines = table(&["address", "works", "why not"], vec![row(address)], style);
         lines.iter().map(|line| line.to_text(false)).collect()
     };
     for width in [60, 80, 110] {
@@ -91,8 +92,8 @@ fn a_cell_as_wide_as_the_screen_stands_below_its_row_too() {
     let row = cells.map(|text| (Paint::Plain, text.to_owned())).to_vec();
     let header = ["host", "over", "address", "age", "verdict"];
     for width in [60, 80, 110] {
-        let look = Look { width, ..look(ColorChoice::Never, false, &[]) };
-        let lines = table(&header, vec![row.clone()], look);
+        let style = OutputStyle { width, ..style(ColorChoice::Never, false, &[]) };
+        let lines = table(&header, vec![row.clone()], style);
         let lines: Vec<String> = lines.iter().map(|line| line.to_text(false)).collect();
         assert!(lines.iter().all(|line| columns(line) <= width), "{width}: {lines:#?}");
         let page = lines.join("\n");
@@ -102,10 +103,10 @@ fn a_cell_as_wide_as_the_screen_stands_below_its_row_too() {
 
 #[test]
 fn what_the_locale_cannot_write_is_spelt() {
-    let ascii = Look { unicode: false, ..look(ColorChoice::Never, false, &[]) };
+    let ascii = OutputStyle { unicode: false, ..style(ColorChoice::Never, false, &[]) };
     assert_eq!(ascii.spelt("1.5 ms ± 0.2, ≥ 3, σ"), "1.5 ms +/- 0.2, >= 3, sigma");
     assert_eq!(ascii.spelt("日"), "?");
-    assert_eq!(Look { unicode: true, ..ascii }.spelt("± 日"), "± 日");
+    assert_eq!(OutputStyle { unicode: true, ..ascii }.spelt("± 日"), "± 日");
     let cell = vec![(Paint::Plain, "103 µs".to_owned())];
     let mut lines = table(&["round trip"], vec![cell.clone()], ascii);
     lines.extend(table_of_numbers(&["≥ 3 ms"], vec![cell], ascii));

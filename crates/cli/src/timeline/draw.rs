@@ -4,7 +4,7 @@ use eyas::race::evidence::Level;
 
 use super::scale::Scale;
 use super::{End, Lane, Timeline};
-use crate::terminal::{Line, Look, Paint, columns};
+use crate::terminal::{Line, OutputStyle, Paint, columns};
 
 /// Columns before the names.
 const INDENT: usize = 2;
@@ -64,8 +64,8 @@ const ASCII: Glyphs = Glyphs {
 };
 
 impl Glyphs {
-    const fn of(look: Look) -> &'static Self {
-        if look.unicode { &UNICODE } else { &ASCII }
+    const fn of(style: OutputStyle) -> &'static Self {
+        if style.unicode { &UNICODE } else { &ASCII }
     }
 
     const fn phase(&self, level: Level) -> char {
@@ -99,23 +99,23 @@ const fn end_paint(end: End) -> Paint {
 }
 
 /// Draws the lanes under a scale. Nothing is drawn for no lanes.
-pub(crate) fn draw(timeline: &Timeline, look: Look) -> Vec<Line> {
-    draw_titled("", timeline, look)
+pub(crate) fn draw(timeline: &Timeline, style: OutputStyle) -> Vec<Line> {
+    draw_titled("", timeline, style)
 }
 
 /// The same with a few words to the left of the scale.
-pub(crate) fn draw_titled(title: &str, timeline: &Timeline, look: Look) -> Vec<Line> {
+pub(crate) fn draw_titled(title: &str, timeline: &Timeline, style: OutputStyle) -> Vec<Line> {
     if timeline.lanes.is_empty() {
         return Vec::new();
     }
-    let glyphs = Glyphs::of(look);
+    let glyphs = Glyphs::of(style);
     let widest = |text: fn(&Lane) -> &str, most: usize| {
         timeline.lanes.iter().map(|lane| columns(text(lane))).max().unwrap_or(0).min(most)
     };
     let names = widest(|lane| &lane.name, NAME_MAX);
     let notes = widest(|lane| &lane.note, NOTE_MAX);
     let left = INDENT + names.max(columns(title)) + 2;
-    let room = look.width.saturating_sub(left + 1 + notes);
+    let room = style.width.saturating_sub(left + 1 + notes);
     let scale = Scale::fit(timeline, room.clamp(BAR_MIN, BAR_MAX));
     let mut lines = vec![ruler(title, &scale, left)];
     for lane in &timeline.lanes {
@@ -181,8 +181,8 @@ fn bar(line: &mut Line, lane: &Lane, scale: &Scale, glyphs: &Glyphs) {
 }
 
 /// What the characters mean.
-pub(crate) fn legend(look: Look) -> Line {
-    let glyphs = Glyphs::of(look);
+pub(crate) fn legend(style: OutputStyle) -> Line {
+    let glyphs = Glyphs::of(style);
     let mut line = Line::new();
     line.pad_to(INDENT);
     let phases = [

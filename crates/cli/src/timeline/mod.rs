@@ -1,6 +1,6 @@
 //! A race as a picture: one lane for each attempt, time from left to right.
 //!
-//! Drawing is a pure function of what is drawn and of the [look](crate::terminal::Look), so that a
+//! Drawing is a pure function of what is drawn and of the [style](crate::terminal::OutputStyle), so that a
 //! picture can be compared in a test.
 
 mod draw;

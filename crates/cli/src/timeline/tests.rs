@@ -3,17 +3,17 @@
 use eyas::race::evidence::Level;
 
 use super::*;
-use crate::terminal::{Look, columns};
+use crate::terminal::{OutputStyle, columns};
 
 const fn millis(count: u64) -> Duration {
     Duration::from_millis(count)
 }
 
-const PLAIN: Look = Look { colour: false, unicode: true, width: 80 };
+const PLAIN: OutputStyle = OutputStyle { colour: false, unicode: true, width: 80 };
 
-fn picture(timeline: &Timeline, look: Look) -> String {
-    let lines = draw(timeline, look);
-    lines.iter().map(|line| line.to_text(look.colour) + "\n").collect()
+fn picture(timeline: &Timeline, style: OutputStyle) -> String {
+    let lines = draw(timeline, style);
+    lines.iter().map(|line| line.to_text(style.colour) + "\n").collect()
 }
 
 fn lane(name: &str, started: u64, progress: &[(u64, Level)], ended: Option<u64>, end: End) -> Lane {
@@ -79,12 +79,12 @@ fn the_late_switch_is_seen() {
 
 #[test]
 fn ascii_says_the_same() {
-    insta::assert_snapshot!(picture(&late_switch(), Look { unicode: false, ..PLAIN }));
+    insta::assert_snapshot!(picture(&late_switch(), OutputStyle { unicode: false, ..PLAIN }));
 }
 
 #[test]
 fn colours_are_around_the_same_text() {
-    let coloured = picture(&udp_swallowed(), Look { colour: true, ..PLAIN });
+    let coloured = picture(&udp_swallowed(), OutputStyle { colour: true, ..PLAIN });
     insta::assert_snapshot!(coloured.replace('\u{1b}', "ESC"));
     let mut plain = String::new();
     let mut rest = coloured.as_str();
@@ -100,7 +100,7 @@ fn colours_are_around_the_same_text() {
 fn every_width_is_kept() {
     for width in [60, 72, 80, 100, 110] {
         for timeline in [udp_swallowed(), late_switch()] {
-            for line in picture(&timeline, Look { width, ..PLAIN }).lines() {
+            for line in picture(&timeline, OutputStyle { width, ..PLAIN }).lines() {
                 assert!(columns(line) <= width, "{width}: {line}");
             }
         }
@@ -134,7 +134,7 @@ fn extreme_times_do_not_break_the_scale() {
 #[test]
 fn the_legend_fits() {
     for unicode in [true, false] {
-        let text = legend(Look { unicode, ..PLAIN }).to_text(false);
+        let text = legend(OutputStyle { unicode, ..PLAIN }).to_text(false);
         assert!(columns(&text) <= 80, "{text}");
     }
 }

@@ -22,20 +22,20 @@ use crate::flags::{CommonFlags, DemoFlags};
 use crate::output;
 use crate::race_report::RaceReport;
 use crate::shape::value;
-use crate::terminal::Look;
+use crate::terminal::OutputStyle;
 use page::Page;
 use scenes::{Racer, SCENES, Scene};
 
 /// The name in the servers' certificates.
 const HOST: &str = "demo.example";
-/// What QUIC gets to answer before it counts as silent. On loopback this is long.
+/// How long QUIC may take to answer before it counts as silent. On loopback this is long.
 const SILENT_AFTER: Duration = Duration::from_millis(350);
-/// The deadline of a race, far beyond what any takes here.
+/// The deadline of a race, much longer than any takes here.
 const DEADLINE: Duration = Duration::from_secs(5);
 /// How long a race is watched to its end.
 const WATCHED: Duration = Duration::from_millis(600);
 
-/// What was seen in one scene.
+/// The results of a scene.
 struct Seen {
     scene: &'static Scene,
     first: RaceReport,
@@ -45,26 +45,26 @@ struct Seen {
 
 /// Shows all scenes.
 pub(crate) async fn run(flags: &DemoFlags, common: &CommonFlags) -> Result<(), Failure> {
-    let look = Look::of_stdout(common.color);
-    let page = Page { look, explain: flags.explain };
+    let style = OutputStyle::of_stdout(common.color);
+    let page = Page { style, explain: flags.explain };
     let authority = Authority::new([HOST]).map_err(|cause| no_server(&cause))?;
     let mut shown = Vec::new();
     if !common.json {
-        output::page(&page.opening(), look)?;
+        output::page(&page.opening(), style)?;
     }
     for (number, scene) in SCENES.iter().enumerate() {
         if !common.json {
-            output::page(&page.heading(number + 1, scene), look)?;
+            output::page(&page.heading(number + 1, scene), style)?;
         }
         let seen = show(scene, &authority).await?;
         if !common.json {
-            output::page(&page.races(&seen), look)?;
+            output::page(&page.races(&seen), style)?;
         }
         shown.push(seen);
     }
     match common.json {
         true => output::object(&object(&shown)),
-        false => output::page(&page.closing(&shown), look),
+        false => output::page(&page.closing(&shown), style),
     }
 }
 
@@ -86,7 +86,7 @@ fn no_server(cause: &ServeError) -> Failure {
         .hint("the demo needs 127.0.0.1 with free TCP and UDP ports")
 }
 
-/// One race, from an endpoint of its own, so that nothing but the memory is carried over.
+/// Runs a race with its own endpoint, so that only the memory is carried over.
 async fn race(
     transports: &[Transport],
     server: &TestServer,

@@ -1,4 +1,4 @@
-//! What the demo looks like.
+//! The output of the demo.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -7,19 +7,19 @@ use eyas::race::memory::{Config, Entry, Record, Subject, Verdict};
 use super::Seen;
 use super::scenes::{SCENES, Scene};
 use crate::race_report::{RaceReport, explanation, paint};
-use crate::terminal::{Line, Look, Paint, table, time, wrapped};
+use crate::terminal::{Line, OutputStyle, Paint, table, time, wrapped};
 use crate::timeline::{draw_titled, legend};
 
 /// How the demo is drawn.
 pub(super) struct Page {
     /// With which colours, how wide.
-    pub(super) look: Look,
+    pub(super) style: OutputStyle,
     /// With the reasons of every candidate.
     pub(super) explain: bool,
 }
 
 impl Page {
-    /// What this is, and what the pictures mean.
+    /// Returns the introduction, which explains the pictures.
     pub(super) fn opening(&self) -> Vec<Line> {
         let count = SCENES.len();
         let text = format!(
@@ -28,12 +28,12 @@ impl Page {
              then with what was learnt. A bar is one attempt; time runs from left to right."
         );
         let mut lines = vec![Line::new().with(Paint::Head, "eyas demo"), Line::new()];
-        lines.extend(wrapped(Paint::Plain, &text, 0, self.look));
-        lines.extend([Line::new(), legend(self.look)]);
+        lines.extend(wrapped(Paint::Plain, &text, 0, self.style));
+        lines.extend([Line::new(), legend(self.style)]);
         lines
     }
 
-    /// A scene's heading and explanation.
+    /// Returns a scene's heading and explanation.
     pub(super) fn heading(&self, number: usize, scene: &Scene) -> Vec<Line> {
         let mut lines = vec![
             Line::new(),
@@ -41,29 +41,29 @@ impl Page {
                 .with(Paint::Command, format!("{number}/{} ", SCENES.len()))
                 .with(Paint::Head, scene.title),
         ];
-        lines.extend(wrapped(Paint::Plain, scene.explanation, 2, self.look));
+        lines.extend(wrapped(Paint::Plain, scene.explanation, 2, self.style));
         lines
     }
 
-    /// Both races of a scene, and what was learnt between them.
+    /// Returns both races of a scene, and what was learnt between them.
     pub(super) fn races(&self, seen: &Seen) -> Vec<Line> {
         let mut lines = Vec::new();
         for (when, race_report) in [("without memory", &seen.first), ("with memory", &seen.second)]
         {
             lines.push(Line::new());
-            lines.extend(draw_titled(when, &race_report.picture(), self.look));
+            lines.extend(draw_titled(when, &race_report.picture(), self.style));
             if self.explain {
-                lines.extend(explanation(&race_report.report.plan, self.look));
+                lines.extend(explanation(&race_report.report.plan, self.style));
                 lines.push(Line::new());
             }
         }
         let text = format!("Learnt: {}.", learnt(&seen.learnt).join("; "));
         lines.push(Line::new());
-        lines.extend(wrapped(Paint::Warn, &text, 2, self.look));
+        lines.extend(wrapped(Paint::Warn, &text, 2, self.style));
         lines
     }
 
-    /// The summary, and where to go from here.
+    /// Returns the summary, and suggestions for what to do next.
     pub(super) fn closing(&self, shown: &[Seen]) -> Vec<Line> {
         let header = ["network", "without memory", "with memory", "learnt"];
         let rows = shown.iter().map(|seen| {
@@ -75,7 +75,7 @@ impl Page {
             ]
         });
         let mut lines = vec![Line::new(), Line::new().with(Paint::Head, "Summary")];
-        lines.extend(table(&header, rows.collect(), self.look));
+        lines.extend(table(&header, rows.collect(), self.style));
         lines.push(Line::new());
         let next = [
             ("eyas get -v https://example.org/", "fetch a page and see its race"),
@@ -104,7 +104,8 @@ fn result(race_report: &RaceReport) -> (Paint, String) {
     }
 }
 
-/// What the rows say of each transport, the most wanted first, and of each address where there are two.
+/// Returns the verdicts of the rows about each transport, most preferred first, and about each
+/// address if there are two.
 fn verdicts(rows: &[Record]) -> Vec<(String, Verdict)> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let config = Config::default();

@@ -1,4 +1,4 @@
-//! A program that knows nothing of eyas, and reaches a server through `eyas proxy`.
+//! A program without support for eyas that reaches a server through `eyas proxy`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -17,7 +17,7 @@ use super::{DEADLINE, HOST, SILENT_AFTER, Seen, WATCHED, no_server};
 use crate::failure::{Failure, Kind};
 use crate::race_report::RaceReport;
 
-/// Has the program fetch a page twice, through proxies with one memory.
+/// Makes the program fetch a page twice, through proxies that share a memory.
 pub(super) async fn show(scene: &'static Scene, authority: &Authority) -> Result<Seen, Failure> {
     let server = server(authority).await?;
     let memory = MemoryStore::in_memory(Config::default());
@@ -27,7 +27,7 @@ pub(super) async fn show(scene: &'static Scene, authority: &Authority) -> Result
     Ok(Seen { scene, first, second, learnt })
 }
 
-/// A server at two addresses, of which the one that is tried first accepts and stays silent.
+/// Starts a server at two addresses, of which the one that is tried first accepts and stays silent.
 async fn server(authority: &Authority) -> Result<TestServer, Failure> {
     let silent = Face { reach: Reach::Silent, ..Face::default() };
     let silent = Faces { tcp: silent, ..Faces::default() };
@@ -35,7 +35,7 @@ async fn server(authority: &Authority) -> Result<TestServer, Failure> {
     let six = [(IpAddr::from(Ipv6Addr::LOCALHOST), silent), (good, Faces::default())];
     match TestServer::start(authority, &six).await {
         Ok(server) => Ok(server),
-        // Without IPv6 another address of loopback has to do.
+        // Without IPv6, another loopback address is used.
         Err(_) => {
             let four = [(IpAddr::from([127, 0, 0, 2]), silent), (good, Faces::default())];
             TestServer::start(authority, &four).await.map_err(|cause| no_server(&cause))
@@ -43,7 +43,7 @@ async fn server(authority: &Authority) -> Result<TestServer, Failure> {
     }
 }
 
-/// The race of a proxy, which a program made it run.
+/// Returns the race that a program's request caused in a proxy.
 async fn race(
     server: &TestServer,
     authority: &Authority,
@@ -63,7 +63,7 @@ async fn race(
     };
     let (sender, mut reports) = unbounded_channel();
     let proxy = Proxy::builder(endpoint).policy(policy).reports(move |report| {
-        // Once the scene is over nobody listens.
+        // After the scene nobody receives this.
         let _ = sender.send(report);
     });
     let proxy = proxy.start().map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))?;
@@ -76,7 +76,8 @@ async fn race(
     RaceReport::of(race.trace())
 }
 
-/// What a program does that was given a proxy: it asks for the name there, and speaks TLS to the server.
+/// Fetches as a program with a proxy does: it passes the name to the proxy, and uses TLS with the
+/// server.
 async fn fetch(proxy: SocketAddr, port: u16, authority: &Authority) -> Result<(), Failure> {
     let client = Client::builder()
         .add_root(authority.root().clone())

@@ -1,11 +1,11 @@
-//! What the demo shows, in which words.
+//! The scenes of the demo and their texts.
 
 use std::time::Duration;
 
 use eyas::race::candidate::Transport;
 use eyas_testserver::{Personality, Side};
 
-/// One network and what there is to see.
+/// A network and what the demo shows about it.
 pub(super) struct Scene {
     /// A short name, for tables and JSON.
     pub(super) name: &'static str,
@@ -15,24 +15,24 @@ pub(super) struct Scene {
     pub(super) title: &'static str,
     /// One or two sentences.
     pub(super) explanation: &'static str,
-    /// Who races.
+    /// The participant of the race.
     pub(super) racer: Racer,
 }
 
-/// Who races in a scene.
+/// The participants of races.
 pub(super) enum Racer {
     /// Eyas itself.
     Eyas {
-        /// What is raced, the most wanted first.
+        /// The transports, most preferred first.
         transports: &'static [Transport],
-        /// The server, and what stands between it and us.
+        /// The server and what is in front of it.
         personality: Personality,
     },
-    /// A proxy, for a program that knows nothing of eyas.
+    /// A proxy, for a program without support for eyas.
     Proxy,
 }
 
-/// Eyas itself, over what it races for HTTP unless told otherwise.
+/// Returns eyas itself, with the transports that it races for HTTP by default.
 const fn usual(personality: Personality) -> Racer {
     Racer::Eyas { transports: &[Transport::Quic, Transport::Tcp], personality }
 }

@@ -1,4 +1,4 @@
-//! What is sent with a request: data, a form, a file.
+//! The content of a request: data, a form, or a file.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::flags::{FieldContent, FormField, RequestFlags};
 /// Standard input, in the place of a file.
 const STDIN: &str = "-";
 
-/// What is sent.
+/// The content.
 #[derive(Debug)]
 pub(super) enum Content {
     /// The pieces of `-d`, joined with `&`.
@@ -40,7 +40,7 @@ impl Content {
         Ok(Some(Self::Form(form)))
     }
 
-    /// Gives it to a request.
+    /// Adds it to a request.
     pub(super) fn put_into(self, request: RequestBuilder) -> RequestBuilder {
         match self {
             Self::Data(bytes) => request.body(bytes),
@@ -50,7 +50,7 @@ impl Content {
     }
 }
 
-/// The URL that a file is sent to: where it names a folder, the file's name is added.
+/// Returns the URL that a file is sent to: if it ends with a slash, the file's name is added.
 pub(super) fn upload_url(url: &Url, file: Option<&Path>) -> Url {
     let mut to = url.clone();
     let name = file.filter(|file| *file != STDIN).and_then(Path::file_name);
@@ -91,7 +91,7 @@ fn unread(file: &Path, cause: &std::io::Error) -> Failure {
     Failure::read(&file.display().to_string(), cause)
 }
 
-/// The pieces of `-d`, joined with `&`.
+/// Returns the pieces of `-d`, joined with `&`.
 async fn data(request: &RequestFlags) -> Result<Option<Vec<u8>>, Failure> {
     let text = request.data.iter().map(|piece| (piece, false));
     let binary = request.data_binary.iter().map(|piece| (piece, true));
@@ -109,7 +109,7 @@ async fn data(request: &RequestFlags) -> Result<Option<Vec<u8>>, Failure> {
     Ok(body)
 }
 
-/// `@FILE` and `@-` are read; line ends stay only if the piece is to be binary.
+/// Reads `@FILE` and `@-`; line breaks are kept only if the piece is binary.
 async fn read_piece(piece: &str, binary: bool) -> Result<Vec<u8>, Failure> {
     let Some(file) = piece.strip_prefix('@') else { return Ok(piece.as_bytes().to_vec()) };
     let mut bytes = whole(file.into()).await?;
@@ -119,9 +119,9 @@ async fn read_piece(piece: &str, binary: bool) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// All of a file, or of standard input for `-`.
+/// Reads a whole file, or standard input for `-`.
 async fn whole(file: PathBuf) -> Result<Vec<u8>, Failure> {
-    // A terminal or a pipe may have nothing to say for long, and the run can end meanwhile.
+    // A terminal or a pipe may be silent for long, and the run can end meanwhile.
     tokio::task::spawn_blocking(move || read_whole(&file)).await.unwrap_or_else(|cause| {
         Err(Failure::new(Kind::Read, format!("cannot read the data: {cause}")))
     })

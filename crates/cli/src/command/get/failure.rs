@@ -6,16 +6,16 @@ use super::report;
 use crate::command::race::of_failed;
 use crate::failure::Failure;
 use crate::race_report::RaceReport;
-use crate::terminal::Look;
+use crate::terminal::OutputStyle;
 
-/// The failure that an error is. If a race failed, the race tells more than the client. With a look
-/// it has what led there: the redirects, and how the race ran.
-pub(super) fn of(error: &Error, look: Option<Look>) -> Failure {
+/// Converts an error to a failure. If a race failed, its failure is more informative than the
+/// client's. With a style it also contains what led to it: the redirects and the race.
+pub(super) fn of(error: &Error, style: Option<OutputStyle>) -> Failure {
     let race_report = error.trace().and_then(|trace| RaceReport::of(trace.clone()).ok());
     let raced = race_report.as_ref().and_then(RaceReport::failure);
     let mut below = report::hops(error.redirected());
-    if let (Some(race_report), Some(look), true) = (&race_report, look, raced.is_some()) {
-        below.extend(of_failed(race_report, look));
+    if let (Some(race_report), Some(style), true) = (&race_report, style, raced.is_some()) {
+        below.extend(of_failed(race_report, style));
     }
     let failure = raced.unwrap_or_else(|| {
         let details = report::race_of(race_report.as_ref());
@@ -26,7 +26,7 @@ pub(super) fn of(error: &Error, look: Option<Look>) -> Failure {
         Kind::Proxy => of_proxy(failure),
         _ => failure,
     };
-    match look {
+    match style {
         Some(_) => failure.with_below(below),
         None => failure,
     }
@@ -40,7 +40,7 @@ fn next_step(error: &Error) -> &'static str {
     }
 }
 
-/// Who asked for a server would look for its name in vain.
+/// Adapts the failure for a proxy, whose name the user did not enter as the server.
 fn of_proxy(mut failure: Failure) -> Failure {
     if !failure.message.contains("proxy") {
         failure.message.insert_str(0, "the proxy: ");
@@ -48,7 +48,7 @@ fn of_proxy(mut failure: Failure) -> Failure {
     failure.hint("-x URL or https_proxy sets a proxy; no_proxy lists the exceptions")
 }
 
-/// What happened, without the next step, which is the hint.
+/// Returns what happened, without the next step, which is the hint.
 fn message(error: &Error) -> String {
     let whole = error.to_string();
     let step = format!("; {}", error.next_step());

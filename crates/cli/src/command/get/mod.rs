@@ -23,22 +23,21 @@ use crate::flags::{CommonFlags, GetFlags, PolicyName, RacePolicy};
 use crate::output::{BodySink, Progress, Unfinished, remote_name};
 use crate::race_report::{self, RaceReport};
 use crate::shape::{GetShape, HeaderShape, TimingsShape, millis};
-use crate::terminal::Look;
+use crate::terminal::OutputStyle;
 
 /// The status from which `--fail` fails.
 const FIRST_FAILURE: u16 = 400;
 
-/// What a client that gives up at the end of `--max-time` may take to say more about it than is known
-/// here.
+/// How long a client that is stopped by `--max-time` may take to report more than is known here.
 const LAST_WORD: Duration = Duration::from_millis(250);
 
-/// Fetches and tells.
+/// Fetches and reports.
 pub(crate) async fn run(flags: &GetFlags, common: &CommonFlags) -> Result<(), Failure> {
     let unfinished = Unfinished::default();
     let run = async {
         let fetch = fetch(flags, common, &unfinished);
         let fetched = match flags.reach.max_time {
-            // Not only the peer can be slow: so can be who reads what is written.
+            // Not only the peer can be slow, but also the reader of the output.
             Some(limit) => tokio::time::timeout(limit.saturating_add(LAST_WORD), fetch)
                 .await
                 .unwrap_or_else(|_| Err(late(limit, flags)))?,
@@ -61,12 +60,12 @@ fn late(limit: Duration, flags: &GetFlags) -> Failure {
     }
 }
 
-/// A response that was written to its place, and what is still to be told of it.
+/// A response whose body was written, and what remains to be reported.
 struct Fetched {
     shape: GetShape,
     response: Response,
     means: Means,
-    /// What still runs of the race ends with it.
+    /// Dropping it ends what is still running of the race.
     client: Client,
 }
 
@@ -135,7 +134,7 @@ fn finish(
     Ok(())
 }
 
-/// Where the body goes, if not to standard output.
+/// Returns where the body is written, if not to standard output.
 fn place(flags: &GetFlags, url: &Url) -> Result<Option<PathBuf>, Failure> {
     match (&flags.output.output, flags.output.remote_name) {
         (Some(path), _) => Ok(Some(path.clone())),
@@ -144,7 +143,7 @@ fn place(flags: &GetFlags, url: &Url) -> Result<Option<PathBuf>, Failure> {
     }
 }
 
-/// With `--json` standard output is the object's.
+/// Opens the destination of the body. With `--json` standard output is reserved for the object.
 async fn sink(
     place: Option<&PathBuf>,
     common: &CommonFlags,
@@ -170,7 +169,7 @@ fn client(
     let request = &flags.request;
     let how = match flags.policy {
         PolicyName::Naive => RacePolicy::Naive,
-        // What is serial is so for HTTP: QUIC to its end, then TCP.
+        // For HTTP, serial means: QUIC to its end, then TCP.
         _ => RacePolicy::Race,
     };
     let mut builder = Client::builder()
@@ -196,7 +195,7 @@ fn client(
     builder.build().map_err(|error| failed(&error, flags, common))
 }
 
-/// The proxy of the user. One that cannot be used must not be left out in silence.
+/// Returns the user's proxy. An unusable one must not be ignored silently.
 fn proxy_at(url: &str) -> Result<Proxy, Failure> {
     let scheme = url.split_once("://").map_or("http", |(scheme, _)| scheme);
     if !["http", "https", "socks5", "socks5h"].contains(&scheme.to_ascii_lowercase().as_str()) {
@@ -207,14 +206,15 @@ fn proxy_at(url: &str) -> Result<Proxy, Failure> {
     Ok(Proxy::all(url, std::env::var("NO_PROXY").unwrap_or_default()))
 }
 
-/// The failure of an exchange; its race is recorded, for a failure is worth a replay most.
+/// Returns the failure of an exchange; its race is recorded, because a failure is most useful to
+/// replay.
 fn failed(error: &eyas_http::Error, flags: &GetFlags, common: &CommonFlags) -> Failure {
     if let (Some(path), Some(trace)) = (&flags.output.trace, error.trace())
         && let Err(failure) = race_report::write(path, trace)
     {
         return failure;
     }
-    failure::of(error, flags.output.verbose.then(|| Look::of_stderr(common.color)))
+    failure::of(error, flags.output.verbose.then(|| OutputStyle::of_stderr(common.color)))
 }
 
 fn headers(response: &Response) -> Vec<HeaderShape> {
@@ -236,7 +236,7 @@ fn timings(response: &Response, headers_at: std::time::Duration) -> TimingsShape
     }
 }
 
-/// Writes the body to its place; what is not whole does not appear there.
+/// Writes the body to its destination; an incomplete file does not appear there.
 async fn body(
     response: &mut Response,
     mut sink: BodySink,
@@ -255,7 +255,7 @@ async fn body(
     }
     progress.clear();
     if response.status() == StatusCode::NOT_MODIFIED {
-        // What is there already is what the server has: nothing takes its place.
+        // The existing file is the same as the server's, so it is kept.
         return Ok(0);
     }
     let count = sink.written() - before;

@@ -1,4 +1,4 @@
-//! What `eyas get` says about itself: on standard error with `-v`, as an object with `--json`.
+//! The reports of `eyas get`: on standard error with `-v`, as an object with `--json`.
 
 use eyas::ConnectionInfo;
 use eyas::race::report::{PlanJson, RaceJson};
@@ -12,10 +12,10 @@ use crate::flags::{CommonFlags, GetFlags};
 use crate::output;
 use crate::race_report::{RaceReport, explanation};
 use crate::shape::{ConnectionShape, GetShape, millis, value};
-use crate::terminal::{Line, Look, Paint};
+use crate::terminal::{Line, OutputStyle, Paint};
 use crate::timeline;
 
-/// What carried the request.
+/// Describes the connection that carried the request.
 pub(super) fn connection(info: &ConnectionInfo) -> ConnectionShape {
     ConnectionShape {
         transport: info.transport.name(),
@@ -28,12 +28,12 @@ pub(super) fn connection(info: &ConnectionInfo) -> ConnectionShape {
     }
 }
 
-/// The status line and headers, as HTTP/1.1 writes them.
+/// Returns the status line and headers, as written by HTTP/1.1.
 pub(super) fn head(response: &Response) -> String {
     head_of(response.status(), response.version(), response.headers())
 }
 
-/// The heads of the redirects that led to a response, and its own.
+/// Returns the heads of the redirects that led to a response, and its own.
 pub(super) fn heads(response: &Response) -> String {
     let before = response.redirected().iter();
     let before = before.map(|hop| head_of(hop.status, hop.version, &hop.headers));
@@ -51,7 +51,7 @@ fn head_of(status: StatusCode, spoken: Version, headers: &HeaderMap) -> String {
     text
 }
 
-/// A line for each redirect that was followed: its status, where it came from, where it led.
+/// Returns a line for each redirect that was followed: its status, its source and its target.
 pub(super) fn hops(redirected: &[Redirect]) -> Vec<Line> {
     let line = |hop: &Redirect| {
         Line::new()
@@ -62,7 +62,7 @@ pub(super) fn hops(redirected: &[Redirect]) -> Vec<Line> {
     redirected.iter().map(line).collect()
 }
 
-/// The race, the request and the response headers, on standard error.
+/// Prints the race, the request and the response headers on standard error.
 pub(super) fn verbose(
     race_report: &RaceReport,
     request: &Request,
@@ -70,18 +70,18 @@ pub(super) fn verbose(
     flags: &GetFlags,
     common: &CommonFlags,
 ) {
-    let look = Look::of_stderr(common.color);
+    let style = OutputStyle::of_stderr(common.color);
     let mut lines = super::super::race::heading(race_report);
-    lines.extend(timeline::draw(&race_report.picture_with_dns(), look));
+    lines.extend(timeline::draw(&race_report.picture_with_dns(), style));
     if flags.output.explain {
-        lines.extend(explanation(&race_report.report.plan, look));
+        lines.extend(explanation(&race_report.report.plan, style));
     }
     lines.push(Line::new());
     if flags.output.verbose {
         lines.push(carried(response.connection()));
         lines.extend(exchange(request, response));
     }
-    output::aside(&lines, look);
+    output::aside(&lines, style);
 }
 
 fn carried(info: &ConnectionInfo) -> Line {
@@ -113,17 +113,17 @@ fn exchange(request: &Request, response: &Response) -> Vec<Line> {
     lines
 }
 
-/// Says that a better connection came while the body was read.
+/// Reports that a better connection became ready while the body was read.
 pub(super) fn late_switch(race_report: &RaceReport, common: &CommonFlags) {
     if let Some(upgrade) = &race_report.report.upgraded_to {
         let transport = upgrade.transport.name();
         let text = format!("{transport} was ready a moment later: the next request starts there");
         let line = Line::new().with(Paint::Dim, "* ").with(Paint::Good, text);
-        output::aside(&[line], Look::of_stderr(common.color));
+        output::aside(&[line], OutputStyle::of_stderr(common.color));
     }
 }
 
-/// The race's members of an object.
+/// Returns the members of an object that describe the race.
 pub(super) fn race_of(race_report: Option<&RaceReport>) -> Value {
     race_report.map(|race_report| value(&RaceJson::from(&race_report.report))).unwrap_or_default()
 }

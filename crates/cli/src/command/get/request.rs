@@ -12,9 +12,9 @@ use super::content::{Content, upload_url};
 use crate::failure::{Failure, Kind};
 use crate::flags::{GetFlags, RequestFlags};
 
-/// What is sent as `User-Agent` unless told otherwise.
+/// The default `User-Agent`.
 const OWN_NAME: &str = concat!("eyas/", env!("CARGO_PKG_VERSION"));
-/// What curl says that the data of `-d` is.
+/// The media type that curl states for the data of `-d`.
 const FORM: &str = "application/x-www-form-urlencoded";
 
 /// Fields whose values are not shown.
@@ -24,7 +24,7 @@ const SECRETS: [HeaderName; 3] = [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE];
 pub(super) struct Request {
     /// Its method.
     pub(super) method: Method,
-    /// Where it goes, without user and password.
+    /// The URL, without user and password.
     pub(super) url: Url,
     /// Its headers.
     pub(super) headers: HeaderMap,
@@ -97,7 +97,7 @@ fn sendable(value: &str, flag: &str) -> Result<HeaderValue, Failure> {
     HeaderValue::from_str(value).map_err(unsendable)
 }
 
-/// `user:password`, from `-u` or else from the URL, where they are percent-encoded.
+/// Returns `user:password`, from `-u` or else from the URL, where they are percent-encoded.
 fn user(request: &RequestFlags, url: &Url) -> Option<Vec<u8>> {
     if let Some(user) = &request.user {
         let colon = if user.contains(':') { "" } else { ":" };

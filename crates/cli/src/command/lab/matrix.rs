@@ -4,20 +4,21 @@ use eyas_lab::plan::MatrixColumn;
 use eyas_lab::report::short;
 use eyas_lab::results::{Document, Grade, MatrixNumber};
 
-use crate::terminal::{Line, Look, Paint, table_of_numbers};
+use crate::terminal::{Line, OutputStyle, Paint, table_of_numbers};
 
-/// What stands around each column.
+/// The characters around each column.
 const AROUND: usize = 4;
 
-/// The table of all curves, in as many parts as fit below one another; nothing if there is none.
-pub(super) fn lines(document: &Document, look: Look) -> Vec<Line> {
+/// Returns the table of all curves, in as many parts below one another as necessary; empty if there
+/// is none.
+pub(super) fn lines(document: &Document, style: OutputStyle) -> Vec<Line> {
     let Some(matrix) = &document.matrix else { return Vec::new() };
     let has = |place: &usize| matrix.rows.iter().any(|row| row.cells[*place].run);
     let shown: Vec<usize> = (0..matrix.columns.len()).filter(has).collect();
     let heads: Vec<String> = shown.iter().map(|place| head(&matrix.columns[*place])).collect();
     let first = matrix.rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = heads.iter().map(|head| head.chars().count() + AROUND).collect();
-    let room = look.width.saturating_sub(first + AROUND);
+    let room = style.width.saturating_sub(first + AROUND);
     let mut lines = Vec::new();
     for part in parts(&widths, room) {
         let mut header = vec![""];
@@ -28,7 +29,7 @@ pub(super) fn lines(document: &Document, look: Look) -> Vec<Line> {
             [(Paint::Plain, row.label.clone())].into_iter().chain(cells).collect()
         });
         lines.push(Line::new());
-        lines.extend(table_of_numbers(&header, rows.collect(), look));
+        lines.extend(table_of_numbers(&header, rows.collect(), style));
     }
     lines
 }
@@ -38,7 +39,7 @@ fn head(column: &MatrixColumn) -> String {
     format!("{}{unit}{}", column.label, column.unit)
 }
 
-/// Columns one after another, as many in each part as there is room for, and one at least.
+/// Divides the columns into parts with as many as fit, and at least one.
 fn parts(widths: &[usize], room: usize) -> Vec<std::ops::Range<usize>> {
     let mut parts = Vec::new();
     let (mut begin, mut used) = (0, 0);

@@ -1,9 +1,9 @@
 //! `eyas lab`: experiments in simulated and emulated networks.
 //!
-//! | file | job |
+//! | file | purpose |
 //! | --- | --- |
 //! | `mod` | list, show, run, report |
-//! | `work` | runs until they are done or Ctrl-C comes |
+//! | `work` | executing runs until they are done or interrupted by Ctrl-C |
 //! | `shard` | the runs of a plan on several machines |
 //! | `page` | claims and figures on a terminal |
 //! | `matrix` | the table of all curves on a terminal |
@@ -29,7 +29,7 @@ use crate::flags::{
     ColorChoice, CommonFlags, LabAction, LabFlags, LabRunFlags, TableFormat, nearest,
 };
 use crate::output;
-use crate::terminal::{Line, Look, Paint};
+use crate::terminal::{Line, OutputStyle, Paint};
 use shard::Assignment;
 use work::Watcher;
 
@@ -88,8 +88,8 @@ fn list(common: &CommonFlags) -> Result<(), Failure> {
         };
         return output::object(&json!({ "plans": plans.iter().map(row).collect::<Vec<_>>() }));
     }
-    let look = Look::of_stdout(common.color);
-    output::page(&page::plans(&plans, look), look)
+    let style = OutputStyle::of_stdout(common.color);
+    output::page(&page::plans(&plans, style), style)
 }
 
 fn show(name: &str) -> Result<(), Failure> {
@@ -97,7 +97,7 @@ fn show(name: &str) -> Result<(), Failure> {
     let shipped = found.ok_or_else(|| no_such_plan(name))?;
     let mut lines: Vec<Line> = Vec::new();
     lines.extend(shipped.text.lines().map(|line| Line::new().with(Paint::Plain, line)));
-    output::page(&lines, Look::of_stdout(ColorChoice::Never))
+    output::page(&lines, OutputStyle::of_stdout(ColorChoice::Never))
 }
 
 fn no_such_plan(name: &str) -> Failure {
@@ -110,7 +110,7 @@ fn no_such_plan(name: &str) -> Failure {
     Failure::new(Kind::Usage, format!("there is no plan {name:?}")).hint(hint)
 }
 
-/// The plan's text: a shipped one, or a file.
+/// Returns the text of a plan: a built-in one, or a file.
 fn text(name: &str) -> Result<String, Failure> {
     if let Some(shipped) = shipped().iter().find(|shipped| shipped.name == name) {
         return Ok(shipped.text.to_owned());
@@ -122,7 +122,7 @@ fn text(name: &str) -> Result<String, Failure> {
     }
 }
 
-/// The texts of the files of clients.
+/// Returns the texts of the client files.
 fn clients(flags: &LabRunFlags) -> Result<Vec<String>, Failure> {
     let read = |path: &PathBuf| {
         fs::read_to_string(path).map_err(|cause| Failure::read(&path.display().to_string(), &cause))
@@ -138,7 +138,7 @@ const fn extent(flags: &LabRunFlags) -> Extent {
     }
 }
 
-/// The plan that is to be run.
+/// Parses the plan that is to be run.
 fn plan(name: &str, text: &str, options: &Options) -> Result<Plan, Failure> {
     Plan::parse(text, options).map_err(|cause| {
         Failure::new(Kind::Usage, format!("{name}: {cause}"))
@@ -176,7 +176,7 @@ async fn experiment(plan: Plan, flags: LabRunFlags, common: CommonFlags) -> Resu
     check_if(flags.check, &document)
 }
 
-/// What came out, and how its table is written.
+/// The results, and how their table is written.
 struct Finished<'a> {
     document: &'a Document,
     table: &'a Table,
@@ -194,17 +194,17 @@ fn publish(
     if common.json {
         return output::object(&value(outcome.document)?);
     }
-    let look = Look::of_stdout(common.color);
-    let mut lines = page::document(outcome.document, look);
+    let style = OutputStyle::of_stdout(common.color);
+    let mut lines = page::document(outcome.document, style);
     lines.extend(page::places(out, began.elapsed()));
-    output::page(&lines, look)
+    output::page(&lines, style)
 }
 
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Names the code that runs.
+/// Returns the version of the running code.
 fn code_version() -> String {
     runner::code_version(COMMIT, &std::env::current_exe().unwrap_or_default())
 }
@@ -247,18 +247,18 @@ fn report_again(directory: &Path, common: &CommonFlags) -> Result<(), Failure> {
     if common.json {
         return output::object(&value(&document)?);
     }
-    let look = Look::of_stdout(common.color);
-    let mut lines = page::document(&document, look);
+    let style = OutputStyle::of_stdout(common.color);
+    let mut lines = page::document(&document, style);
     lines.extend(page::report_place(directory));
-    output::page(&lines, look)
+    output::page(&lines, style)
 }
 
 fn check_if(asked: bool, document: &Document) -> Result<(), Failure> {
     if asked { check(document) } else { Ok(()) }
 }
 
-/// What `--check` says. What was not measured, as with `--quick`, is told on the page and fails
-/// nothing.
+/// Returns the outcome of `--check`. What was not measured, as with `--quick`, is reported on the
+/// page and does not fail.
 fn check(document: &Document) -> Result<(), Failure> {
     let of = |outcome: Outcome| -> Vec<&str> {
         let claims = document.claims.iter().filter(|claim| claim.outcome == outcome);

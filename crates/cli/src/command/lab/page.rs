@@ -10,13 +10,13 @@ use eyas_lab::report::{estimate, number};
 use eyas_lab::results::Document;
 
 use super::matrix;
-use crate::terminal::{Line, Look, Paint, table, table_of_numbers, time, wrapped};
+use crate::terminal::{Line, OutputStyle, Paint, table, table_of_numbers, time, wrapped};
 
 /// Places of the axis that fit on a line.
 const COLUMNS: usize = 6;
 
-/// The shipped plans.
-pub(super) fn plans(plans: &[Plan], look: Look) -> Vec<Line> {
+/// Returns the list of built-in plans.
+pub(super) fn plans(plans: &[Plan], style: OutputStyle) -> Vec<Line> {
     let row = |plan: &Plan| {
         let amount = format!("{} × {}", plan.grid.points.len(), plan.grid.runs);
         vec![
@@ -27,36 +27,36 @@ pub(super) fn plans(plans: &[Plan], look: Look) -> Vec<Line> {
         ]
     };
     let header = ["plan", "runs", "claims", "what it shows"];
-    table(&header, plans.iter().map(row).collect(), look)
+    table(&header, plans.iter().map(row).collect(), style)
 }
 
 /// Figures as tables, then the claims.
-pub(super) fn document(document: &Document, look: Look) -> Vec<Line> {
-    let mut lines = wrapped(Paint::Head, &document.title, 0, look);
+pub(super) fn document(document: &Document, style: OutputStyle) -> Vec<Line> {
+    let mut lines = wrapped(Paint::Head, &document.title, 0, style);
     if document.run.extent == Extent::Quick
         && let Some(open) = document.claims_without_verdict()
     {
         let warning = format!("A quick run shows only the shape. {open}");
-        lines.extend(wrapped(Paint::Bad, &warning, 0, look));
+        lines.extend(wrapped(Paint::Bad, &warning, 0, style));
     }
-    lines.extend(matrix::lines(document, look));
+    lines.extend(matrix::lines(document, style));
     for figure in &document.figures {
         lines.push(Line::new());
         let unit = format!("  {}", figure.measure.label());
-        let mut title = wrapped(Paint::Plain, &figure.title, 0, look);
+        let mut title = wrapped(Paint::Plain, &figure.title, 0, style);
         let last = title.pop().unwrap_or_default();
         lines.extend(title);
-        lines.extend(beside(last, &unit, 2, look));
-        lines.extend(numbers(document, figure, look));
+        lines.extend(beside(last, &unit, 2, style));
+        lines.extend(numbers(document, figure, style));
     }
     if !document.claims.is_empty() {
         lines.extend([Line::new(), Line::new().with(Paint::Head, "Claims")]);
-        lines.extend(claims(&document.claims, look));
+        lines.extend(claims(&document.claims, style));
     }
     lines
 }
 
-fn numbers(document: &Document, figure: &Figure, look: Look) -> Vec<Line> {
+fn numbers(document: &Document, figure: &Figure, style: OutputStyle) -> Vec<Line> {
     let wanted = |names: &[String], id: &String| names.is_empty() || names.contains(id);
     let mut lines = Vec::new();
     for scene in document.scenes.iter().filter(|scene| wanted(&figure.scenes, &scene.id)) {
@@ -86,7 +86,7 @@ fn numbers(document: &Document, figure: &Figure, look: Look) -> Vec<Line> {
             row
         });
         let header: Vec<&str> = header.iter().map(String::as_str).collect();
-        lines.extend(table_of_numbers(&header, rows.collect(), look));
+        lines.extend(table_of_numbers(&header, rows.collect(), style));
     }
     lines
 }
@@ -96,7 +96,7 @@ fn value(document: &Document, (scene, curve): (&str, &str), x: f64, of: &Measure
     point.measures.get(of).map(|summary| summary.value)
 }
 
-/// So many places that they fit on a line, the first and the last among them.
+/// Returns as many places as fit on a line, including the first and the last.
 fn spread(places: &[f64]) -> Vec<f64> {
     if places.len() <= COLUMNS {
         return places.to_vec();
@@ -105,7 +105,7 @@ fn spread(places: &[f64]) -> Vec<f64> {
     (0..COLUMNS).map(|column| places[column * last / (COLUMNS - 1)]).collect()
 }
 
-fn claims(claims: &[Verdict], look: Look) -> Vec<Line> {
+fn claims(claims: &[Verdict], style: OutputStyle) -> Vec<Line> {
     let mut lines = Vec::new();
     for claim in claims {
         let paint = match claim.outcome {
@@ -115,29 +115,29 @@ fn claims(claims: &[Verdict], look: Look) -> Vec<Line> {
         };
         let mut heading = Line::new().with(Paint::Head, format!("  {:>2}  ", claim.id));
         heading.push(paint, claim.outcome.in_words());
-        lines.extend(beside(heading, &format!("  published: {}", claim.published), 6, look));
-        lines.extend(wrapped(Paint::Plain, &claim.text, 6, look));
-        lines.extend(claim.checks.iter().flat_map(|one| check(one, look)));
+        lines.extend(beside(heading, &format!("  published: {}", claim.published), 6, style));
+        lines.extend(wrapped(Paint::Plain, &claim.text, 6, style));
+        lines.extend(claim.checks.iter().flat_map(|one| check(one, style)));
         if !claim.note.is_empty() {
-            lines.extend(wrapped(Paint::Dim, &claim.note, 6, look));
+            lines.extend(wrapped(Paint::Dim, &claim.note, 6, style));
         }
     }
     lines
 }
 
-/// A line with more at its end, or with that below where there is no room.
-fn beside(line: Line, more: &str, column: usize, look: Look) -> Vec<Line> {
-    let whole = line.clone().with(Paint::Dim, look.spelt(more));
-    match whole.width() <= look.width {
+/// Returns a line with more text at its end, or below it if there is no room.
+fn beside(line: Line, more: &str, column: usize, style: OutputStyle) -> Vec<Line> {
+    let whole = line.clone().with(Paint::Dim, style.spelt(more));
+    match whole.width() <= style.width {
         true => vec![whole],
         false => {
-            let below = wrapped(Paint::Dim, more, column, look);
+            let below = wrapped(Paint::Dim, more, column, style);
             std::iter::once(line).chain(below).collect()
         }
     }
 }
 
-fn check(check: &CheckVerdict, look: Look) -> Vec<Line> {
+fn check(check: &CheckVerdict, style: OutputStyle) -> Vec<Line> {
     let measured = check
         .measured
         .map_or_else(|| "–".to_owned(), |value| estimate(value, check.interval, &check.unit));
@@ -151,10 +151,10 @@ fn check(check: &CheckVerdict, look: Look) -> Vec<Line> {
     };
     let about = if check.about.is_empty() { &check.value } else { &check.about };
     let paint = if check.outcome == Outcome::Refused { Paint::Bad } else { Paint::Dim };
-    wrapped(paint, &format!("{about}: {measured}{bounds}"), 8, look)
+    wrapped(paint, &format!("{about}: {measured}{bounds}"), 8, style)
 }
 
-/// Where everything is.
+/// Returns the locations of the results.
 pub(super) fn places(out: &Path, took: Duration) -> Vec<Line> {
     let took = format!("took {}; result.json and result.csv are in {}", time(took), out.display());
     let mut lines = vec![Line::new(), Line::new().with(Paint::Dim, took)];
@@ -162,7 +162,7 @@ pub(super) fn places(out: &Path, took: Duration) -> Vec<Line> {
     lines
 }
 
-/// Where the page is.
+/// Returns the location of the report.
 pub(super) fn report_place(out: &Path) -> Vec<Line> {
     let place = out.join("report.html").display().to_string();
     vec![Line::new().with(Paint::Dim, "report  ").with(Paint::Command, place)]

@@ -12,7 +12,7 @@ use super::{COMMIT, Finished, Watcher, refused, unreadable};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, LabMergeFlags};
 use crate::output;
-use crate::terminal::{Line, Look, Paint, time};
+use crate::terminal::{Line, OutputStyle, Paint, time};
 
 /// Which runs of which plan.
 pub(super) struct Assignment {
@@ -23,7 +23,7 @@ pub(super) struct Assignment {
 }
 
 impl Assignment {
-    /// Runs it to the end, and says what there is to merge.
+    /// Runs the shard to its end, and reports what can be merged.
     pub(super) async fn run(self, job: Job, common: CommonFlags) -> Result<(), Failure> {
         let (began, out, shard) = (Instant::now(), job.out.clone(), self.shard);
         let watcher = Watcher {
@@ -41,12 +41,12 @@ impl Assignment {
                 "shard": shard, "runs": ended.total, "out": out.display().to_string(),
             }));
         }
-        let look = Look::of_stdout(common.color);
-        output::page(&summary(shard, ended.total, &out, began.elapsed()), look)
+        let style = OutputStyle::of_stdout(common.color);
+        output::page(&summary(shard, ended.total, &out, began.elapsed()), style)
     }
 }
 
-/// Where a shard goes if nothing is said.
+/// Returns the default directory of a shard.
 pub(super) fn directory(plan: &Plan, shard: Shard) -> PathBuf {
     let mut directory = plan.directory().into_os_string();
     directory.push(format!("-shard-{}", shard.to_string().replace('/', "-of-")));
@@ -60,7 +60,7 @@ fn summary(shard: Shard, runs: usize, out: &Path, took: Duration) -> Vec<Line> {
     vec![Line::new().with(Paint::Plain, ended), Line::new().with(Paint::Dim, next)]
 }
 
-/// Puts shards together and reports as one run would have.
+/// Merges shards and reports as a single run would.
 pub(super) fn merge(flags: &LabMergeFlags, common: &CommonFlags) -> Result<(), Failure> {
     let began = Instant::now();
     let version = super::code_version();

@@ -1,4 +1,4 @@
-//! Runs on threads of their own, until they are done or Ctrl-C comes.
+//! Runs work in separate threads, until it is done or interrupted by Ctrl-C.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,25 +13,25 @@ use crate::command;
 use crate::failure::{Failure, Kind};
 use crate::flags::ColorChoice;
 use crate::output::{self, Progress};
-use crate::terminal::{Line, Look, Paint};
+use crate::terminal::{Line, OutputStyle, Paint};
 
 /// How long a live run may take to remove its hosts and links once it is interrupted.
 const TIME_TO_TAKE_DOWN: Duration = Duration::from_secs(5);
 
 /// How runs are watched.
 pub(super) struct Watcher {
-    /// Where finished runs are kept.
+    /// Where finished runs are stored.
     pub(super) out: PathBuf,
     /// Whether progress is shown.
     pub(super) watched: bool,
     pub(super) color: ColorChoice,
-    /// Whether there are hosts and links to be taken down.
+    /// Whether there are hosts and links to be removed.
     pub(super) is_live: bool,
 }
 
 impl Watcher {
-    /// Does this work to its end, unless it is interrupted. It is given what tells it to stop, and
-    /// whom to tell how far it is.
+    /// Executes work to its end, unless it is interrupted. The work is passed a stop flag and a
+    /// receiver of progress.
     pub(super) async fn finish_or_stop<T: Send + 'static>(
         self,
         work: impl FnOnce(&AtomicBool, &mut dyn FnMut(Event<'_>)) -> Result<T, RunError>
@@ -51,7 +51,7 @@ impl Watcher {
                 (Event::LeftOut { point, lacking }, bar) => {
                     let line =
                         Line::new().with(Paint::Plain, format!("SKIPPED {point}: {lacking}"));
-                    let tell = || output::aside(&[line], Look::of_stderr(color));
+                    let tell = || output::aside(&[line], OutputStyle::of_stderr(color));
                     match bar {
                         Some(bar) => bar.beside(tell),
                         None => tell(),
@@ -67,7 +67,7 @@ impl Watcher {
             kind = interruption.next() => {
                 stop.store(true, Ordering::Relaxed);
                 if self.is_live {
-                    // What was set up is taken down in good order.
+                    // What was set up is removed in order.
                     let _ = tokio::time::timeout(TIME_TO_TAKE_DOWN, work).await;
                 }
                 Err(self.interrupted(kind))
@@ -82,7 +82,7 @@ impl Watcher {
         );
         if self.watched {
             let line = Line::new().with(Paint::Plain, &kept);
-            output::aside(&[line], Look::of_stderr(self.color));
+            output::aside(&[line], OutputStyle::of_stderr(self.color));
         }
         Failure::new(kind, kept)
     }

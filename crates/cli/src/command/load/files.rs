@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::flags::FileFlags;
 use crate::output::WholeFile;
 
-/// The files that were asked for.
+/// The requested files.
 pub(super) struct Files {
     csv: Option<(Series<WholeFile>, String)>,
     histogram: Option<(HistogramLog<WholeFile>, String)>,
@@ -36,7 +36,7 @@ impl Files {
         Ok(())
     }
 
-    /// They are whole.
+    /// Completes the files.
     pub(super) fn finish(self) -> Result<(), Failure> {
         if let Some((series, _)) = self.csv {
             series.into_inner().finish()?;

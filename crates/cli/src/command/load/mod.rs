@@ -1,10 +1,10 @@
 //! `eyas load`: requests that arrive when they are due, over any transport.
 //!
-//! | file | job |
+//! | file | purpose |
 //! | --- | --- |
-//! | `mod` | the load on a thread of its own, Ctrl-C, the object |
-//! | `wanted` | from flags to the load |
-//! | `files` | the course of the load, second by second |
+//! | `mod` | running the load in a separate thread, Ctrl-C, the object |
+//! | `wanted` | converting flags to a load |
+//! | `files` | results second by second |
 //! | `page` | the live line, and the report on a terminal |
 
 mod files;
@@ -19,9 +19,9 @@ use self::{files::Files, wanted::Wanted};
 use crate::failure::{Failure, Kind};
 use crate::flags::{ColorChoice, CommonFlags, LoadFlags};
 use crate::output::{self, Progress};
-use crate::terminal::{self, Look};
+use crate::terminal::{self, OutputStyle};
 
-/// Puts the load on until it is over or Ctrl-C ends it, and tells what came of it.
+/// Generates the load until it is over or Ctrl-C ends it, and reports the outcome.
 pub(crate) async fn run(flags: LoadFlags, common: CommonFlags) -> Result<(), Failure> {
     let mut interruption = super::listen()?;
     let wanted = wanted::read(&flags).await?;
@@ -95,11 +95,12 @@ fn print(wanted: &Wanted, outcome: &Outcome, common: &CommonFlags) -> Result<(),
     if common.json {
         return output::object(&object(wanted, &summary)?);
     }
-    let look = Look::of_stdout(common.color);
-    output::page(&page::report(wanted, &summary, look), look)
+    let style = OutputStyle::of_stdout(common.color);
+    output::page(&page::report(wanted, &summary, style), style)
 }
 
-/// Not one response: whatever was measured, it was not the server.
+/// Returns a failure if there was no response at all: then the measurements do not describe the
+/// server.
 fn nothing_at_all(url: &Url, summary: &Summary) -> Option<Failure> {
     let trouble = summary.troubles.first()?;
     if summary.answered > 0 {
@@ -109,7 +110,7 @@ fn nothing_at_all(url: &Url, summary: &Summary) -> Option<Failure> {
         "timeout" => Kind::Timeout,
         name => eyas_http::Kind::from_name(name).map_or(Kind::Protocol, Kind::from),
     };
-    // What a certificate wants done, the hint says in flags.
+    // For certificates the hint names flags.
     let cause = match kind {
         Kind::Certificate => {
             trouble.first.rsplit_once("; ").map_or(&*trouble.first, |(what, _)| what)

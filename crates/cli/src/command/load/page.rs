@@ -6,7 +6,9 @@ use eyas_http::without_password;
 use eyas_lab::load::{Percentiles, Progress, Summary};
 
 use super::wanted::Wanted;
-use crate::terminal::{Line, Look, Paint, columns, count, table, table_of_numbers, time, wrapped};
+use crate::terminal::{
+    Line, OutputStyle, Paint, columns, count, table, table_of_numbers, time, wrapped,
+};
 
 /// Columns before the live line.
 const SPINNER: usize = 2;
@@ -21,7 +23,8 @@ const TIMES: [(&str, &str); 6] = [
     ("total", "whole response"),
 ];
 
-/// What happens now, in one line of so many columns: what matters least makes room first.
+/// Returns the current state in one line with this number of columns; the least important parts are
+/// omitted first.
 pub(super) fn live(progress: &Progress<'_>, room: usize) -> String {
     let (tally, total) = (progress.tally, progress.total);
     let elapsed = time(Duration::from_secs(progress.elapsed.as_secs()));
@@ -48,7 +51,7 @@ pub(super) fn live(progress: &Progress<'_>, room: usize) -> String {
     fitted(parts, room.saturating_sub(SPINNER))
 }
 
-/// The parts beside one another, without those of the highest numbers if there is no room for all.
+/// Joins the parts, omitting those with the highest numbers if there is not enough room.
 fn fitted(mut parts: Vec<(u8, String)>, room: usize) -> String {
     loop {
         let texts: Vec<&str> = parts.iter().map(|(_, text)| text.as_str()).collect();
@@ -61,8 +64,8 @@ fn fitted(mut parts: Vec<(u8, String)>, room: usize) -> String {
     }
 }
 
-/// What came of the load.
-pub(super) fn report(wanted: &Wanted, summary: &Summary, look: Look) -> Vec<Line> {
+/// Returns the report of the load.
+pub(super) fn report(wanted: &Wanted, summary: &Summary, style: OutputStyle) -> Vec<Line> {
     let mut lines = vec![
         Line::new().with(Paint::Head, without_password(&wanted.load.url)),
         Line::new().with(Paint::Dim, format!("  {}", wanted.words())),
@@ -70,10 +73,10 @@ pub(super) fn report(wanted: &Wanted, summary: &Summary, look: Look) -> Vec<Line
     ];
     lines.extend(counts(summary));
     lines.push(Line::new());
-    lines.extend(times(summary, look));
-    lines.extend(winners(summary, look));
-    lines.extend(attempts(summary, look));
-    lines.extend(troubles(summary, look));
+    lines.extend(times(summary, style));
+    lines.extend(winners(summary, style));
+    lines.extend(attempts(summary, style));
+    lines.extend(troubles(summary, style));
     lines
 }
 
@@ -114,7 +117,7 @@ fn counts(summary: &Summary) -> Vec<Line> {
     lines
 }
 
-fn times(summary: &Summary, look: Look) -> Vec<Line> {
+fn times(summary: &Summary, style: OutputStyle) -> Vec<Line> {
     let mut rows = Vec::new();
     for (name, label) in TIMES {
         let Some(times) = summary.times_ms.get(name) else { continue };
@@ -123,10 +126,10 @@ fn times(summary: &Summary, look: Look) -> Vec<Line> {
         row.extend(values.map(|value| (Paint::Plain, of_millis(value))));
         rows.push(row);
     }
-    table_of_numbers(&["", "median", "90 %", "99 %", "99.9 %", "longest", "mean"], rows, look)
+    table_of_numbers(&["", "median", "90 %", "99 %", "99.9 %", "longest", "mean"], rows, style)
 }
 
-fn winners(summary: &Summary, look: Look) -> Vec<Line> {
+fn winners(summary: &Summary, style: OutputStyle) -> Vec<Line> {
     if summary.winners.is_empty() {
         return Vec::new();
     }
@@ -143,10 +146,10 @@ fn winners(summary: &Summary, look: Look) -> Vec<Line> {
         texts.map(|text| (Paint::Plain, text)).to_vec()
     });
     let header = ["carried by", "", "security", "version", "responses", "share"];
-    [vec![Line::new()], table(&header, rows.collect(), look)].concat()
+    [vec![Line::new()], table(&header, rows.collect(), style)].concat()
 }
 
-fn attempts(summary: &Summary, look: Look) -> Vec<Line> {
+fn attempts(summary: &Summary, style: OutputStyle) -> Vec<Line> {
     let Some(each) = summary.attempts_per_connection else { return Vec::new() };
     let rows = summary.attempts.iter().map(|(transport, attempts)| {
         let numbers = [attempts.started, attempts.completed, attempts.used, attempts.failed];
@@ -156,7 +159,7 @@ fn attempts(summary: &Summary, look: Look) -> Vec<Line> {
     });
     let header = ["attempts", "started", "completed", "used", "failed"];
     let mut lines = vec![Line::new()];
-    lines.extend(table_of_numbers(&header, rows.collect(), look));
+    lines.extend(table_of_numbers(&header, rows.collect(), style));
     let mut text = format!("{each:.2} attempts for each connection");
     if summary.wasted_handshakes > 0 {
         let wasted = count(summary.wasted_handshakes);
@@ -166,11 +169,11 @@ fn attempts(summary: &Summary, look: Look) -> Vec<Line> {
         text += &format!(", {} of the outcomes known in advance", count(summary.hits));
     }
     lines.push(Line::new());
-    lines.extend(wrapped(Paint::Plain, &text, 2, look));
+    lines.extend(wrapped(Paint::Plain, &text, 2, style));
     lines
 }
 
-fn troubles(summary: &Summary, look: Look) -> Vec<Line> {
+fn troubles(summary: &Summary, style: OutputStyle) -> Vec<Line> {
     let statuses = summary.statuses.iter().filter(|(status, _)| status.as_str() >= "400");
     let mut rows: Vec<_> = statuses
         .map(|(status, number)| {
@@ -191,7 +194,7 @@ fn troubles(summary: &Summary, look: Look) -> Vec<Line> {
     if rows.is_empty() {
         return Vec::new();
     }
-    [vec![Line::new()], table(&["failed", "", "the first of them"], rows, look)].concat()
+    [vec![Line::new()], table(&["failed", "", "the first of them"], rows, style)].concat()
 }
 
 fn of_millis(millis: f64) -> String {

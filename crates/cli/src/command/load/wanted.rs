@@ -14,12 +14,12 @@ use crate::failure::{Failure, Kind};
 use crate::flags::{LoadChoiceFlags, LoadFlags, RacePolicy, ReachFlags};
 use crate::shape::millis;
 
-/// How long requests arrive where nothing is said.
+/// The default duration of arrivals.
 const USUAL_DURATION: Duration = Duration::from_secs(10);
 
-/// A load as it was asked for.
+/// The requested load.
 pub(super) struct Wanted {
-    /// What is put on.
+    /// The load.
     pub(super) load: Load,
     policy: RacePolicy,
 }
@@ -104,7 +104,7 @@ fn add_headers(load: &mut Load, flags: &LoadFlags) {
 }
 
 impl Wanted {
-    /// The load as data.
+    /// Returns the load as data.
     pub(super) fn shape(&self) -> Value {
         let load = &self.load;
         let (from, to) = match load.arrivals.rate {
@@ -142,7 +142,7 @@ impl Wanted {
         }
     }
 
-    /// The load in one line.
+    /// Describes the load in one line.
     pub(super) fn words(&self) -> String {
         let load = &self.load;
         let rate = match load.arrivals.rate {

@@ -1,8 +1,9 @@
-//! Changes and questions from outside, while a run lasts.
+//! Changes and queries from other processes during a run.
 //!
-//! A run listens on sockets with an abstract name, `eyas-netem-PID`, in its own network and in those
-//! of client and server: such a name is no file, so nothing remains of it. One line of JSON comes,
-//! one goes back. Only the user who runs it, and root, are heard.
+//! A run listens on sockets with an abstract name, `eyas-netem-PID`, in its own network namespace
+//! and in those of client and server: such a name is not a file, so nothing is left behind. A
+//! request is one line of JSON, and so is the response. Only the user who runs it, and root, may
+//! connect.
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::linux::net::SocketAddrExt as _;
@@ -21,9 +22,9 @@ use super::{done, page, spec};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, LinkState, NetemChangeFlags, WhichRun};
 use crate::output;
-use crate::terminal::Look;
+use crate::terminal::OutputStyle;
 
-/// What the names of all runs begin with.
+/// The prefix of the names of all runs.
 const PREFIX: &str = "eyas-netem-";
 /// The longest question, in bytes.
 const LONGEST: u64 = 16 << 10;
@@ -32,24 +33,24 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Questions that wait.
 const WAITING: usize = 16;
 
-/// What is asked.
+/// The kind of a request.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Asked {
     /// Another link, as text, for a path or all, in a direction or both.
     Change { path: Option<String>, both: String, forward: String, backward: String },
-    /// What has become of the packets, for a screen with such characters and so many columns.
+    /// The packet counters, for a terminal with these characters and this number of columns.
     Show { unicode: bool, width: usize },
 }
 
-/// A question, and where its answer goes.
+/// A request, and the channel for its response.
 pub(super) struct Question {
     asked: Asked,
     reply: oneshot::Sender<Value>,
 }
 
 impl Question {
-    /// Does what is asked.
+    /// Executes the request.
     pub(super) fn answer(self, emulator: &Emulator) {
         let answer = match self.asked {
             Asked::Show { unicode, width } => emulator
@@ -61,7 +62,7 @@ impl Question {
                     .map(|()| json!({}))
             }
         };
-        // Who has gone needs no answer.
+        // A client that is gone does not need the answer.
         let _ = self.reply.send(answer.unwrap_or_else(|cause| json!({ "error": cause })));
     }
 }
@@ -84,7 +85,7 @@ fn change_links(
     Ok(())
 }
 
-/// Where questions come from.
+/// Receives requests.
 pub(super) struct Control {
     questions: mpsc::Receiver<Question>,
 }
@@ -105,7 +106,7 @@ impl Control {
         Ok(Self { questions })
     }
 
-    /// The next question.
+    /// Returns the next request.
     pub(super) async fn next(&mut self) -> Option<Question> {
         self.questions.recv().await
     }
@@ -127,7 +128,7 @@ async fn accept(listener: tokio::net::UnixListener, questions: mpsc::Sender<Ques
         let known = stream.peer_cred().is_ok_and(|peer| peer.uid() == own || peer.uid() == 0);
         if known {
             let questions = questions.clone();
-            // Somebody who says nothing, or hears nothing, keeps nobody else waiting.
+            // A client that sends or reads nothing does not block others.
             tokio::spawn(async move { timeout(PATIENCE, hear(stream, questions)).await });
         }
     }
@@ -148,13 +149,13 @@ async fn hear(mut stream: tokio::net::UnixStream, questions: mpsc::Sender<Questi
         }
         Err(cause) => json!({ "error": format!("not a question: {cause}") }),
     };
-    // Who has gone needs no answer.
+    // A client that is gone does not need the answer.
     let _ = writing.write_all(format!("{answer}\n").as_bytes()).await;
 }
 
-/// `eyas netem change`.
+/// Runs `eyas netem change`.
 pub(super) fn change(flags: &NetemChangeFlags, common: &CommonFlags) -> Result<(), Failure> {
-    // What cannot be understood is said here, not by the run.
+    // Invalid changes are reported here, not by the run.
     let specs = LinkSpecs::of(&flags.link)?;
     let mut both: Vec<String> =
         flags.link.pairs().map(|(key, value)| format!("{key}={value}")).collect();
@@ -174,20 +175,20 @@ pub(super) fn change(flags: &NetemChangeFlags, common: &CommonFlags) -> Result<(
     done(common, "changed")
 }
 
-/// `eyas netem show`.
+/// Runs `eyas netem show`.
 pub(super) fn show(which: &WhichRun, common: &CommonFlags) -> Result<(), Failure> {
-    let look = Look::of_stdout(common.color);
-    let answer = ask(which, &Asked::Show { unicode: look.unicode, width: look.width })?;
+    let style = OutputStyle::of_stdout(common.color);
+    let answer = ask(which, &Asked::Show { unicode: style.unicode, width: style.width })?;
     if common.json {
         return output::object(&answer["object"]);
     }
     let text = answer["table"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let plain = |line| crate::terminal::Line::new().with(crate::terminal::Paint::Plain, line);
     let lines: Vec<_> = text.map(plain).collect();
-    output::page(&lines, look)
+    output::page(&lines, style)
 }
 
-/// Asks a run.
+/// Sends a request to a run.
 fn ask(which: &WhichRun, asked: &Asked) -> Result<Value, Failure> {
     let id = which.run.map_or_else(only_run, Ok)?;
     let failed = |cause: io::Error| {
@@ -211,7 +212,7 @@ fn ask(which: &WhichRun, asked: &Asked) -> Result<Value, Failure> {
     }
 }
 
-/// The run that there is, if there is one only.
+/// Returns the run, if there is exactly one.
 fn only_run() -> Result<u32, Failure> {
     let table = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
     let name = |line: &str| line.rsplit_once(&format!(" @{PREFIX}")).map(|(_, id)| id.to_owned());

@@ -1,11 +1,11 @@
 //! `eyas netem`: a command behind a bad network.
 //!
-//! | file | job |
+//! | file | purpose |
 //! | --- | --- |
-//! | `mod` | run: the emulator, the server, the command, and how they end |
-//! | `network` | from flags to a topology |
-//! | `control` | changes and questions from outside while it runs |
-//! | `page` | what became of the packets, as a table and as an object |
+//! | `mod` | run: the emulator, the server, the command, and their end |
+//! | `network` | converting flags to a topology |
+//! | `control` | changes and queries from other processes during a run |
+//! | `page` | the packet counters as a table and as an object |
 
 mod control;
 mod network;
@@ -29,12 +29,12 @@ use super::child::{PassingOn, code, not_run, pass_on};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, NetemAction, NetemFlags, NetemRunFlags};
 use crate::output;
-use crate::terminal::{Line, Look, Paint};
+use crate::terminal::{Line, OutputStyle, Paint};
 use control::Control;
 
 /// How long the command waits for the server to listen, at most.
 const SERVER_STARTS: Duration = Duration::from_secs(5);
-/// How long the server may take to end when it is asked to; then it is killed.
+/// How long the server may take to end after it was asked to; then it is killed.
 const SERVER_ENDS: Duration = Duration::from_secs(2);
 
 /// Runs a command, changes a run, or shows it.
@@ -51,7 +51,7 @@ pub(super) fn run(flags: NetemFlags, common: &CommonFlags) -> Result<ExitCode, F
     }
 }
 
-/// A failure of the emulator.
+/// Converts an error of the emulator to a failure.
 pub(super) fn refused(cause: EmulatorError) -> Failure {
     let kind = match cause {
         EmulatorError::Topology(_) | EmulatorError::NoSuchPath { .. } => Kind::Usage,
@@ -102,7 +102,7 @@ async fn behind(
     Ok(ExitCode::from(code(status)))
 }
 
-/// A command inside, which knows where its peer is.
+/// Starts a command inside, with the address of its peer in its environment.
 fn spawn(
     emulator: &Emulator,
     host: Host,
@@ -124,7 +124,7 @@ fn spawn(
         command.stdin(Stdio::null());
     }
     if common.json {
-        // Standard output is for the object alone.
+        // Standard output is reserved for the object.
         command.stdout(Stdio::from(std::io::stderr()));
     }
     let mut command = Command::from(command);
@@ -149,8 +149,9 @@ async fn serve(emulator: &Emulator, line: &str, common: &CommonFlags) -> Result<
     Ok(server)
 }
 
-/// Waits for the end of the command. Meanwhile the network changes as planned and as asked, and
-/// signals go to the command, which decides what they mean; only SIGTERM it cannot ignore for ever.
+/// Waits for the end of the command. Meanwhile the network changes as scheduled and as requested,
+/// and signals are forwarded to the command, which decides how to handle them; only SIGTERM is
+/// followed by a kill.
 async fn accompany(
     emulator: &Emulator,
     child: &mut Child,
@@ -204,15 +205,15 @@ fn print(
         return output::object(&object);
     }
     if !flags.quiet {
-        let look = Look::of_stderr(common.color);
+        let style = OutputStyle::of_stderr(common.color);
         let mut lines = vec![Line::new()];
-        lines.extend(page::lines(counters, look));
-        output::aside(&lines, look);
+        lines.extend(page::lines(counters, style));
+        output::aside(&lines, style);
     }
     Ok(())
 }
 
-/// A spec in words, or what is wrong with it.
+/// Parses a link specification, or returns what is wrong with it.
 fn spec(flag: &str, text: &str) -> Result<LinkSpec, Failure> {
     let mut spec = LinkSpec::default();
     spec.read(text).map_err(|cause| wrong(flag, &cause))?;
@@ -224,10 +225,10 @@ fn wrong(flag: &str, cause: &dyn std::fmt::Display) -> Failure {
         .hint("docs/netem.md has every key; an example: --rate 10mbit --forward loss=1%")
 }
 
-/// What is said about a run that is changed.
+/// Reports that a run was changed.
 fn done(common: &CommonFlags, text: &str) -> Result<(), Failure> {
     if common.json {
         return output::object(&json!({ "changed": true }));
     }
-    output::page(&[Line::new().with(Paint::Plain, text)], Look::of_stdout(common.color))
+    output::page(&[Line::new().with(Paint::Plain, text)], OutputStyle::of_stdout(common.color))
 }

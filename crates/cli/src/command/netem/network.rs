@@ -11,7 +11,7 @@ use crate::flags::{LinkFlags, NetemRunFlags};
 /// The name of the path if there is one only.
 const ONLY: &str = "path";
 
-/// What the flags want of links: in both directions, and of each.
+/// The link specifications of the flags: for both directions, and for each.
 pub(super) struct LinkSpecs {
     pub(super) both: LinkSpec,
     pub(super) forward: LinkSpec,
@@ -39,7 +39,7 @@ impl LinkSpecs {
     }
 }
 
-/// The network that is asked for, and what happens to it.
+/// Returns the requested network and its scheduled changes.
 pub(super) fn scenario(flags: &NetemRunFlags) -> Result<Scenario, Failure> {
     let mut scenario = match &flags.topology {
         Some(file) => {
@@ -56,7 +56,7 @@ pub(super) fn scenario(flags: &NetemRunFlags) -> Result<Scenario, Failure> {
     let specs = LinkSpecs::of(&flags.link)?;
     scenario.topology.paths.iter_mut().for_each(|path| specs.apply(path));
     if flags.topology.is_none() {
-        // What is said of one path goes before what is said of all.
+        // Settings of one path take precedence over those of all paths.
         for (path, text) in scenario.topology.paths.iter_mut().zip(&flags.path) {
             own(path, text)?;
         }
@@ -78,7 +78,7 @@ fn paths(texts: &[String]) -> Result<Topology, Failure> {
     Ok(topology)
 }
 
-/// Makes a path what its flag says: `NAME:KEY=VALUE,forward.KEY=VALUE`.
+/// Configures a path according to its flag: `NAME:KEY=VALUE,forward.KEY=VALUE`.
 fn own(path: &mut PathTopology, text: &str) -> Result<(), Failure> {
     let Some((_, pairs)) = text.split_once(':') else { return Ok(()) };
     for pair in pairs.split(',') {

@@ -1,21 +1,21 @@
-//! What became of the packets, as tables and as an object.
+//! The packet counters as tables and as an object.
 
 use eyas_lab::emulator::{
     ByProtocol, Counters, Direction, DirectionCounters, DropCause, MiddleboxCounters,
 };
 use serde_json::{Value, json};
 
-use crate::terminal::{Line, Look, Paint, table_of_numbers};
+use crate::terminal::{Line, OutputStyle, Paint, table_of_numbers};
 
-/// Bounds of the width that who asks may want.
+/// The minimum and maximum of the requested width.
 const WIDTHS: (usize, usize) = (20, 500);
 /// Both directions, their names and their arrows.
 const DIRECTIONS: [(Direction, &str, &str, &str); 2] =
     [(Direction::Forward, "forward", "→", "->"), (Direction::Backward, "backward", "←", "<-")];
 
-/// A table with one line for each direction of each path, one of what the middleboxes did, and what
-/// deserves a look below.
-pub(super) fn lines(counters: &Counters, look: Look) -> Vec<Line> {
+/// Returns a table with one line for each direction of each path, the counters of the middleboxes,
+/// and warnings below.
+pub(super) fn lines(counters: &Counters, style: OutputStyle) -> Vec<Line> {
     let header = ["path", "", "sent", "arrived", "lost", "queue full", "other", "inside"];
     let row = |name: &str, arrow: &str, of: &DirectionCounters| -> Vec<(Paint, String)> {
         let dropped = |cause| of.link.dropped(cause).packets;
@@ -40,12 +40,12 @@ pub(super) fn lines(counters: &Counters, look: Look) -> Vec<Line> {
     };
     let rows = counters.paths.iter().flat_map(|path| {
         DIRECTIONS.iter().map(move |(direction, _, arrow, ascii)| {
-            let arrow = if look.unicode { arrow } else { ascii };
+            let arrow = if style.unicode { arrow } else { ascii };
             row(&path.name, arrow, path.direction(*direction))
         })
     });
-    let mut lines = table_of_numbers(&header, rows.collect(), look);
-    lines.extend(middleboxes(counters, look));
+    let mut lines = table_of_numbers(&header, rows.collect(), style);
+    lines.extend(middleboxes(counters, style));
     let mut warn = |text: String| lines.push(Line::new().with(Paint::Warn, format!("  {text}")));
     for path in counters.paths.iter().filter(|path| path.fragments > 0) {
         warn(format!("{}: {} fragments, which no middlebox passes", path.name, path.fragments));
@@ -62,8 +62,8 @@ pub(super) fn lines(counters: &Counters, look: Look) -> Vec<Line> {
     lines
 }
 
-/// A line for each middlebox, the one nearest to the client first; nothing where there is none.
-fn middleboxes(counters: &Counters, look: Look) -> Vec<Line> {
+/// Returns a line for each middlebox, the one nearest to the client first; empty if there are none.
+fn middleboxes(counters: &Counters, style: OutputStyle) -> Vec<Line> {
     let row = |path: &str, of: &MiddleboxCounters| -> Vec<(Paint, String)> {
         let packets = &of.packets;
         let rule = if of.rule.is_empty() { String::new() } else { format!(" ({})", of.rule) };
@@ -86,11 +86,11 @@ fn middleboxes(counters: &Counters, look: Look) -> Vec<Line> {
     }
     let mut lines = vec![Line::new()];
     let header = ["middlebox", "received", "passed", "dropped", "own"];
-    lines.extend(table_of_numbers(&header, rows, look));
+    lines.extend(table_of_numbers(&header, rows, style));
     lines
 }
 
-/// How many in all, and of which protocols: `12 (9 udp, 3 sctp)`.
+/// Formats the total and the protocols: `12 (9 udp, 3 sctp)`.
 fn by_protocol(dropped: &ByProtocol) -> String {
     let each = dropped.each().into_iter().filter(|(_, count)| *count > 0);
     let each: Vec<String> = each.map(|(name, count)| format!("{count} {name}")).collect();
@@ -109,15 +109,15 @@ fn amount(packets: u64, bytes: u64) -> String {
     }
 }
 
-/// What `show` gets: the tables as text, as wide as it wants them, and the object.
+/// Returns the response to `show`: the tables as text with the requested width, and the object.
 pub(super) fn answer(counters: &Counters, unicode: bool, width: usize) -> Value {
-    let look = Look { colour: false, unicode, width: width.clamp(WIDTHS.0, WIDTHS.1) };
+    let style = OutputStyle { colour: false, unicode, width: width.clamp(WIDTHS.0, WIDTHS.1) };
     let text: Vec<String> =
-        lines(counters, look).iter().map(|line| line.to_text(look.colour)).collect();
+        lines(counters, style).iter().map(|line| line.to_text(style.colour)).collect();
     json!({ "table": text, "object": object(counters) })
 }
 
-/// The same as an object, with everything that is counted.
+/// Returns the same as an object, with all counters.
 pub(super) fn object(counters: &Counters) -> Value {
     let direction = |of: &DirectionCounters| {
         let count = |count: eyas_lab::emulator::Count| json!({ "packets": count.packets, "bytes": count.bytes });
@@ -217,8 +217,8 @@ mod tests {
     }
 
     fn shown(packets: u64, unicode: bool) -> Vec<String> {
-        let look = Look { colour: false, unicode, width: 80 };
-        lines(&counters(packets), look).iter().map(|line| line.to_text(false)).collect()
+        let style = OutputStyle { colour: false, unicode, width: 80 };
+        lines(&counters(packets), style).iter().map(|line| line.to_text(false)).collect()
     }
 
     #[test]

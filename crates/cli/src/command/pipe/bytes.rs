@@ -15,7 +15,7 @@ pub(super) async fn exchange(stream: ByteStream) -> Result<Moved, Failure> {
     Ok(Moved { sent, received, ..Moved::default() })
 }
 
-/// The same with anything that carries bytes; gives how many went there and back.
+/// Does the same with any byte stream; returns the number of bytes in each direction.
 pub(in crate::command) async fn both_ways(
     stream: impl AsyncRead + AsyncWrite,
 ) -> Result<(u64, u64), Failure> {
@@ -43,7 +43,7 @@ enum Broken {
     Write(std::io::Error),
 }
 
-/// Copies to the end, and says there that it is the end.
+/// Copies to the end, and then signals the end.
 async fn copy(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,

@@ -1,5 +1,5 @@
-//! Lines as messages under TLS, which makes one stream of bytes of what it protects (RFC 3436 §4):
-//! each message is preceded by its length, in four bytes, the highest first.
+//! Lines as messages with TLS, which turns a stream into a byte stream (RFC 3436 §4): each message
+//! is preceded by its length, four bytes in network byte order.
 
 use eyas::ByteStream;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, ReadHalf, WriteHalf};
@@ -34,7 +34,7 @@ async fn send(mut to: WriteHalf<ByteStream>) -> Result<u64, Failure> {
             message.pop();
         }
         let length = message.len() - LENGTH;
-        // SCTP has no empty messages (RFC 9260 §3.3.1): what is one under TLS is one without.
+        // SCTP has no empty messages (RFC 9260 §3.3.1), so there are none with TLS either.
         if length == 0 {
             continue;
         }

@@ -12,8 +12,8 @@ use crate::command::paths::PathReporter;
 use crate::failure::{Failure, Kind};
 use crate::flags::MessageFlags;
 
-/// Moves messages until both sides are done. When standard input ends, so does the stream, or the
-/// association where the peer cannot end a stream alone.
+/// Transfers messages until both sides are done. When standard input ends, so does the stream, or
+/// the association if the peer cannot end a single stream.
 pub(super) async fn exchange(
     association: &SctpAssociation,
     flags: &MessageFlags,
@@ -58,13 +58,13 @@ async fn send(association: &SctpAssociation, flags: &MessageFlags) -> Result<u64
         }
     }
     match association.end_stream(info.stream).await {
-        // What has ended already needs no end.
+        // What has ended already does not need to be ended.
         Ok(()) | Err(SctpError::Closed | SctpError::Misuse(_)) => Ok(sent),
         Err(error) => Err(lost(&error)),
     }
 }
 
-/// Receives until the peer ends a stream of its own, or the association.
+/// Receives until the peer ends one of its streams, or the association.
 async fn receive(association: &SctpAssociation, reporter: &PathReporter) -> Result<u64, Failure> {
     let mut out = tokio::io::stdout();
     let mut received = 0;
@@ -73,7 +73,7 @@ async fn receive(association: &SctpAssociation, reporter: &PathReporter) -> Resu
         let next = tokio::select! {
             biased;
             next = association.receive() => next,
-            // All that the peer sent before has been taken above.
+            // Everything that the peer sent before has been received above.
             () = std::future::ready(()), if peer_is_done => return Ok(received),
             event = association.event() => {
                 event.iter().for_each(|event| reporter.report(association, event));

@@ -22,11 +22,11 @@ use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, PipeFlags};
 use crate::output;
 use crate::race_report::RaceReport;
-use crate::terminal::{Line, Look, Paint};
+use crate::terminal::{Line, OutputStyle, Paint};
 
-/// What the peer gets to take what was sent last.
+/// How long the peer may take to receive what was sent last.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// What a QUIC peer gets to say that it has everything, and to close.
+/// How long a QUIC peer may take to acknowledge everything and to close.
 const QUIC_FAREWELL: Duration = Duration::from_millis(300);
 /// Names in a certificate that is made on the spot.
 const LOCAL_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
@@ -69,8 +69,8 @@ pub(crate) async fn run(flags: &PipeFlags, common: &CommonFlags) -> Result<(), F
     Ok(())
 }
 
-fn plain(common: &CommonFlags) -> Look {
-    Look::of_stderr(common.color)
+fn plain(common: &CommonFlags) -> OutputStyle {
+    OutputStyle::of_stderr(common.color)
 }
 
 async fn connect(
@@ -232,7 +232,7 @@ async fn exchange_bytes(connection: Connection, flags: &PipeFlags) -> Result<Mov
             let quic = connection.quic().cloned();
             let moved = bytes::exchange(into_stream(connection)?).await?;
             if let Some(quic) = quic {
-                // What was sent last is on its way until the peer has closed.
+                // What was sent last is in flight until the peer has closed.
                 let _ = tokio::time::timeout(QUIC_FAREWELL, quic.closed()).await;
             }
             moved
@@ -245,12 +245,12 @@ fn into_stream(connection: Connection) -> Result<ByteStream, Failure> {
     stream.map_err(|_| Failure::new(Kind::Protocol, "the connection has already ended"))
 }
 
-/// Ends an association in order. What ends otherwise has ended as well.
+/// Shuts down an association gracefully. Any other end is an end as well.
 async fn farewell(association: &SctpAssociation) {
     let _ = tokio::time::timeout(FAREWELL, association.shutdown()).await;
 }
 
-/// Another pair of streams than the first.
+/// Opens another pair of streams than the first.
 async fn other(connection: &Connection, stream: StreamId) -> Result<ByteStream, Failure> {
     match connection.sctp_stream(stream).await {
         Some(Ok(stream)) => Ok(stream),

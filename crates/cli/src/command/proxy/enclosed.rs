@@ -1,4 +1,4 @@
-//! A command in a network namespace of its own, all of whose connections are the proxy's.
+//! A command in its own network namespace, all of whose connections go through the proxy.
 
 use std::fs::Permissions;
 use std::io::{self, Write as _};
@@ -25,7 +25,7 @@ const CACHES: [&str; 4] = [
     "/run/nscd/socket",
     "/run/avahi-daemon/socket",
 ];
-/// What is seen in their place: nobody listens there.
+/// The replacement of these files, at which nothing listens.
 const NOTHING: &str = "/dev/null";
 
 /// Becomes root of a user namespace, if that is needed. Before the program has a second thread.
@@ -33,7 +33,7 @@ pub(super) fn become_root() -> Result<Option<FormerUser>, Failure> {
     eyas_lab::emulator::become_root().map_err(refused)
 }
 
-/// Starts the command. It ends with what is given beside it.
+/// Starts the command. It ends when the returned value is dropped.
 pub(super) fn spawn(
     running: &Running,
     mut command: std::process::Command,
@@ -66,10 +66,10 @@ pub(super) fn spawn(
     Ok((enclosure, child?))
 }
 
-/// What programs read to find their name server. It has no name once it is mounted.
+/// Creates the file in which programs find their name server. It has no name once it is mounted.
 fn name_servers() -> io::Result<NamedTempFile> {
     let mut file = NamedTempFile::new()?;
-    // A list of domains of the host's would be asked for names that are none.
+    // A search list of the host would cause queries for names that do not exist.
     writeln!(file, "nameserver {}\nsearch .", PEER.0)?;
     file.as_file().set_permissions(Permissions::from_mode(0o644))?;
     Ok(file)

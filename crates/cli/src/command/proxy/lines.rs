@@ -1,5 +1,5 @@
-//! A line for each connection, written by a thread of its own, so that no connection waits for a
-//! terminal, a disk or for who reads a pipe.
+//! A line for each connection, written by a separate thread, so that no connection waits for a
+//! terminal, a disk or the reader of a pipe.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -17,24 +17,24 @@ use serde_json::{Value, json};
 
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, ProxyWayFlags};
-use crate::terminal::{Line, Look, Paint, count, time};
+use crate::terminal::{Line, OutputStyle, Paint, count, time};
 
 /// Lines that may wait for their place.
 const WAITING: usize = 1024;
 /// How long the last lines may take.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Where lines go.
+/// The destination of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Output,
     Error,
 }
 
-/// What a line is.
+/// The format of a line.
 #[derive(Clone, Copy)]
 enum Form {
-    Words(Look),
+    Words(OutputStyle),
     Object,
 }
 
@@ -43,7 +43,7 @@ enum Message {
     End,
 }
 
-/// Lines that are being written, if any are wanted.
+/// The lines being written, if requested.
 pub(super) struct Lines {
     messages: Option<SyncSender<Message>>,
     ended: Receiver<()>,
@@ -64,8 +64,8 @@ impl Lines {
         }
         let form = match (common.json, place) {
             (true, _) => Form::Object,
-            (false, Place::Output) => Form::Words(Look::of_stdout(common.color)),
-            (false, Place::Error) => Form::Words(Look::of_stderr(common.color)),
+            (false, Place::Output) => Form::Words(OutputStyle::of_stdout(common.color)),
+            (false, Place::Error) => Form::Words(OutputStyle::of_stderr(common.color)),
         };
         let (messages, waiting) = sync_channel(WAITING);
         thread::Builder::new()
@@ -75,7 +75,7 @@ impl Lines {
                     Place::Output => write(io::stdout(), &waiting, form),
                     Place::Error => write(io::stderr(), &waiting, form),
                 };
-                // The proxy goes on without lines when nobody reads them.
+                // The proxy continues without lines if they are not read.
                 drop(written);
                 let _ = end.send(());
             })
@@ -83,7 +83,7 @@ impl Lines {
         Ok(Self { messages: Some(messages), ended, left_out })
     }
 
-    /// A proxy that tells of each connection.
+    /// Returns a proxy that reports each connection here.
     pub(super) fn heard_by(&self, proxy: ProxyBuilder) -> ProxyBuilder {
         let Some(messages) = self.messages.clone() else { return proxy };
         let left_out = Arc::clone(&self.left_out);
@@ -94,10 +94,10 @@ impl Lines {
         })
     }
 
-    /// Writes what waits, and says what is missing.
+    /// Writes the queued lines, and reports how many are missing.
     pub(super) fn finish(self) {
         let Some(messages) = self.messages else { return };
-        // A thread of its own, for a full queue that nobody empties takes no message.
+        // In a separate thread, because a full queue that is not emptied accepts no message.
         thread::spawn(move || messages.send(Message::End));
         if self.ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
             eprintln!("eyas: the last lines are missing: nothing reads them");
@@ -109,7 +109,8 @@ impl Lines {
     }
 }
 
-/// Writes until the end, and what is there at once, so that who follows the lines sees them.
+/// Writes until the end, flushing what is available, so that a reader who follows the lines sees
+/// them.
 fn write(mut out: impl Write, messages: &Receiver<Message>, form: Form) -> io::Result<()> {
     loop {
         let mut text = String::new();
@@ -119,7 +120,7 @@ fn write(mut out: impl Write, messages: &Receiver<Message>, form: Form) -> io::R
             match message {
                 Message::Report(report) => {
                     text.push_str(&match form {
-                        Form::Words(look) => words(&report).to_text(look.colour),
+                        Form::Words(style) => words(&report).to_text(style.colour),
                         Form::Object => shape(&report).to_string(),
                     });
                     text.push('\n');
@@ -193,7 +194,7 @@ fn attempts(report: &Report) -> Vec<AttemptReport> {
     race.map(|race| race.attempts).unwrap_or_default()
 }
 
-/// What became of an attempt that did not win.
+/// Describes the outcome of an attempt that did not win.
 fn fate(attempt: &AttemptReport) -> Option<String> {
     let what = match (attempt.outcome, attempt.level) {
         (Outcome::Won | Outcome::Upgraded, _) => return None,

@@ -1,10 +1,10 @@
 //! `eyas proxy`: SOCKS and HTTP in front, a race behind.
 //!
-//! | file | job |
+//! | file | purpose |
 //! | --- | --- |
-//! | `mod` | the proxy, and where it says that it is |
-//! | `run` | a command with a proxy of its own |
-//! | `enclosed` | a command in a network namespace of its own |
+//! | `mod` | the proxy, and the report of its address |
+//! | `run` | a command with its own proxy |
+//! | `enclosed` | a command in its own network namespace |
 //! | `lines` | a line for each connection |
 
 #[cfg(target_os = "linux")]
@@ -32,7 +32,7 @@ use super::{identity, setting};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, ProxyAction, ProxyFlags, ProxyRunFlags, ProxyWayFlags};
 use crate::output;
-use crate::terminal::{Line, Look, Paint};
+use crate::terminal::{Line, OutputStyle, Paint};
 
 /// Attempts in flight at once, over all connections. Each takes a descriptor.
 const ATTEMPTS: usize = 1024;
@@ -48,7 +48,7 @@ pub(super) fn run(flags: &ProxyFlags, common: &CommonFlags) -> Result<ExitCode, 
     }
 }
 
-/// What has been done before there was a second thread, for a command in a namespace of its own.
+/// What was prepared before there was a second thread, for a command in its own namespace.
 struct Before {
     #[cfg(target_os = "linux")]
     former: Option<eyas_lab::emulator::FormerUser>,
@@ -61,7 +61,7 @@ impl Before {
         Ok(Self { former })
     }
 
-    /// Starts the command, which ends with what is given beside it.
+    /// Starts the command, which ends when the returned value is dropped.
     fn spawn(
         &self,
         running: &Running,
@@ -91,7 +91,7 @@ impl Before {
 }
 
 async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> {
-    // Before anybody can know that it runs, so that nobody can stop it too early.
+    // Before anyone can know that it runs, so that it cannot be stopped too early.
     let mut interruption = super::listen()?;
     let limits = Limits {
         connections: flags.max_connections as usize,
@@ -134,7 +134,7 @@ async fn serve(flags: &ProxyFlags, common: &CommonFlags) -> Result<(), Failure> 
     Ok(())
 }
 
-/// A proxy that goes this way.
+/// Returns a proxy configured by these flags.
 fn builder(way: &ProxyWayFlags, common: &CommonFlags) -> Result<ProxyBuilder, Failure> {
     let memory = setting::memory(way.memory.as_ref(), None)?;
     let resolver = setting::resolver(way.dns_server.as_ref(), way.doh_url.as_ref(), &way.resolve)?;
@@ -168,7 +168,7 @@ fn builder(way: &ProxyWayFlags, common: &CommonFlags) -> Result<ProxyBuilder, Fa
     let color = common.color;
     let notice = move |text: String| {
         let line = Line::new().with(Paint::Warn, "eyas: ").with(Paint::Plain, text);
-        output::aside(&[line], Look::of_stderr(color));
+        output::aside(&[line], OutputStyle::of_stderr(color));
     };
     let builder = Proxy::builder(endpoint).policy(policy).rules(rules).limits(limits(way));
     let builder = builder.notices(notice);
@@ -208,10 +208,10 @@ fn failure(cause: &ProxyError) -> Failure {
 }
 
 fn aside(common: &CommonFlags, paint: Paint, text: &str) {
-    output::aside(&[Line::new().with(paint, text)], Look::of_stderr(common.color));
+    output::aside(&[Line::new().with(paint, text)], OutputStyle::of_stderr(common.color));
 }
 
-/// Says where the proxy listens, once it does.
+/// Reports the address of the proxy once it is listening.
 fn announce(flags: &ProxyFlags, common: &CommonFlags, running: &Running) -> Result<(), Failure> {
     let addresses: Vec<String> = running.local_addrs().iter().map(SocketAddr::to_string).collect();
     let metrics = running.metrics_addr().map(|address| format!("http://{address}/metrics"));
@@ -250,5 +250,5 @@ fn announce(flags: &ProxyFlags, common: &CommonFlags, running: &Running) -> Resu
     let scheme = if flags.tls_cert.is_some() { "https" } else { "socks5h" };
     let command = format!("curl -x {scheme}://{who}{} https://example.org/", addresses[0]);
     say("try", Paint::Command, command);
-    output::page(&lines, Look::of_stdout(common.color))
+    output::page(&lines, OutputStyle::of_stdout(common.color))
 }

@@ -1,4 +1,4 @@
-//! `eyas proxy run`: a command with a proxy of its own.
+//! `eyas proxy run`: a command with its own proxy.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -13,11 +13,12 @@ use crate::command::child::{PassingOn, code, not_run};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, ProxyRunFlags};
 
-/// What programs read to find a proxy for URLs: curl, wget, git, pip, Go, Cargo, Deno and many more.
-/// curl heeds the first one in small letters alone.
+/// The variables in which programs find a proxy for URLs: curl, wget, git, pip, Go, Cargo, Deno and
+/// many more. curl reads the first one only in lower case.
 const URL_VARIABLES: [&str; 6] =
     ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
-/// What stands above the files of a user in which npm, yarn and pip may find another proxy.
+/// The variables that take precedence over the user's files in which npm, yarn and pip may find
+/// another proxy.
 const OVERRIDING: [&str; 5] = [
     "npm_config_proxy",
     "npm_config_https_proxy",
@@ -26,7 +27,7 @@ const OVERRIDING: [&str; 5] = [
     "PIP_PROXY",
 ];
 
-/// What its connections get to end once the command has.
+/// How long connections may take to end after the command has.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Runs the command to its end.
@@ -49,7 +50,7 @@ pub(super) async fn run(
     let mut command = Command::new(program);
     command.args(arguments);
     if common.json {
-        // Standard output is for the objects alone.
+        // Standard output is reserved for the objects.
         command.stdout(Stdio::from(std::io::stderr()));
     }
     let (enclosed, mut child) = if flags.all_traffic {
@@ -62,13 +63,13 @@ pub(super) async fn run(
     };
     let status = signals.until_end(&mut child).await.map_err(failed)?;
     drop(enclosed);
-    // What the command has left open would not be read by anybody.
+    // Connections that the command has left open would not be read any more.
     running.shutdown().await;
     lines.finish();
     Ok(ExitCode::from(code(status)))
 }
 
-/// The variables by which the command finds the proxy.
+/// Returns the variables with which the command finds the proxy.
 fn environment(proxy: SocketAddr) -> Vec<(&'static str, OsString)> {
     let url = OsString::from(format!("http://{proxy}"));
     let mut variables: Vec<_> =

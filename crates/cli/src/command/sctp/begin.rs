@@ -17,15 +17,15 @@ pub(super) struct Begun {
     pub(super) reach: Reach,
 }
 
-/// What its calls come by.
+/// How calls of the command are intercepted.
 pub(super) enum Reach {
-    /// The library, which is there for as long as this.
+    /// The library, which exists as long as this.
     Preloaded { _library: Library },
     /// The kernel stops them.
     Trapped(Trapped),
 }
 
-/// Begins the command, told where its supervisor is.
+/// Starts the command with the address of its supervisor.
 pub(super) fn begin(
     flags: &SctpRunFlags,
     address: &Address,
@@ -37,7 +37,7 @@ pub(super) fn begin(
     let mut command = Command::new(program);
     command.args(arguments).kill_on_drop(true).env(local::ENVIRONMENT, address.value());
     if common.json {
-        // Standard output is for the objects alone.
+        // Standard output is reserved for the objects.
         command.stdout(Stdio::from(io::stderr()));
     }
     if flags.seccomp || is_out_of_reach(program) {
@@ -60,12 +60,12 @@ pub(super) fn begin(
     Ok(Begun { child, reach: Reach::Preloaded { _library: library } })
 }
 
-/// Whether a library that is preloaded does not see the calls of a program.
+/// Returns whether a preloaded library cannot intercept the calls of a program.
 fn is_out_of_reach(program: &OsStr) -> bool {
     matches!(Linkage::of(program), Some(Linkage::Static | Linkage::Go | Linkage::Musl))
 }
 
-/// The library, before those that the user has preloaded already.
+/// Returns the value for preloading the library before those that the user preloads already.
 fn preload(library: &OsStr, given: Option<OsString>) -> OsString {
     let mut all = library.to_owned();
     if let Some(given) = given.filter(|given| !given.is_empty()) {
@@ -79,7 +79,7 @@ fn without_library(cause: io::Error) -> Failure {
     Failure::new(Kind::Listen, format!("no library to preload: {cause}"))
 }
 
-/// Why the kernel stops no calls.
+/// Returns the failure if the kernel cannot stop calls.
 fn untrapped(program: &OsStr, cause: &io::Error) -> Failure {
     let said = format!("cannot intercept the calls of {}: {cause}", program.to_string_lossy());
     let failure = Failure::new(Kind::Listen, said);

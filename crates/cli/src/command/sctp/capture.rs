@@ -1,4 +1,4 @@
-//! `--capture`: what passes, in a file.
+//! `--capture`: packets captured to a file.
 
 use std::path::Path;
 
@@ -7,15 +7,15 @@ use eyas_supervisor::CaptureFile;
 use crate::failure::Failure;
 use crate::flags::CommonFlags;
 use crate::output;
-use crate::terminal::{Line, Look, Paint};
+use crate::terminal::{Line, OutputStyle, Paint};
 
-/// Begins the file, if there is to be one.
+/// Opens the file, if requested.
 pub(super) fn begin(file: Option<&Path>) -> Result<Option<CaptureFile>, Failure> {
     let begun = file.map(|file| CaptureFile::create(file).map_err(|cause| unwritten(file, &cause)));
     begun.transpose()
 }
 
-/// Ends it, and says what it lacks.
+/// Closes the file, and reports what is missing from it.
 pub(super) fn finish(
     capture: Option<CaptureFile>,
     file: Option<&Path>,
@@ -26,7 +26,7 @@ pub(super) fn finish(
     if missed > 0 {
         let said = format!("{} was too slow for its packets {missed} times", file.display());
         let line = Line::new().with(Paint::Warn, said);
-        output::aside(&[line], Look::of_stderr(common.color));
+        output::aside(&[line], OutputStyle::of_stderr(common.color));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `eyas sctp run --join`: a command with the sockets of who serves a machine or a pod.
+//! `eyas sctp run --join`: a command with the sockets of a supervisor for the machine or pod.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -23,10 +23,10 @@ pub(super) async fn run(
     let socket = std::path::absolute(socket)
         .map_err(|cause| Failure::read(&socket.display().to_string(), &cause))?;
     let address = Address::of_path(&socket);
-    // Before the command finds out: it would be told of a kernel without SCTP.
+    // Before the command notices, because it would be told of a kernel without SCTP.
     address.status().map_err(|cause| unjoined(&socket, &cause))?;
-    // What the command leaves behind needs the library for what it starts in turn, so this process stays
-    // for as long as any of it runs.
+    // Processes left by the command need the library for what they start, so this process stays as
+    // long as any of them runs.
     set_child_subreaper(Some(getpid())).map_err(|cause| unwaited(cause.into()))?;
     let mut begun = begin(flags, &address, common)?;
     let status = signals.until_end(&mut begun.child).await.map_err(unwaited)?;
@@ -40,7 +40,7 @@ pub(super) async fn run(
     Ok(ExitCode::from(code(status)))
 }
 
-/// Waits until no process is left that came from the command.
+/// Waits until no process that the command started is left.
 async fn without_children() {
     let waited = tokio::task::spawn_blocking(|| {
         while !matches!(wait(WaitOptions::empty()), Err(error) if error != Errno::INTR) {}
@@ -49,7 +49,7 @@ async fn without_children() {
     let _ = waited.await;
 }
 
-/// Why nobody's sockets can be used.
+/// Returns the failure if the supervisor cannot be used.
 pub(super) fn unjoined(socket: &Path, cause: &AskError) -> Failure {
     let failure = Failure::new(Kind::Connect, format!("{}: {cause}", socket.display()));
     match cause {

@@ -1,4 +1,4 @@
-//! `eyas sctp`: SCTP sockets for programs, where the kernel has none.
+//! `eyas sctp`: SCTP sockets for programs, if the kernel has none.
 
 mod begin;
 mod capture;
@@ -19,12 +19,12 @@ use super::interruption::Interruption;
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, SctpAction, SctpCarrierFlags, SctpFlags};
 
-/// What associations whose programs have gone get to end in order.
+/// How long associations whose programs have ended may take to shut down gracefully.
 const GRACE: Duration = Duration::from_secs(5);
-/// How often it is looked whether they have.
+/// How often to check whether they have.
 const RECHECK_AFTER: Duration = Duration::from_millis(10);
 
-/// Does what is asked for, to its end.
+/// Executes the requested subcommand to its end.
 pub(super) async fn run(flags: &SctpFlags, common: &CommonFlags) -> Result<ExitCode, Failure> {
     match &flags.action {
         SctpAction::Run(flags) => match &flags.join {
@@ -47,7 +47,7 @@ fn settings(flags: &SctpCarrierFlags, serves: String) -> Settings {
     Settings { carrier, addresses: flags.local_address.clone(), association, serves }
 }
 
-/// Waits for what goes on after the command, which an interruption of this process ends.
+/// Waits for what continues after the command, unless this process is interrupted.
 async fn afterwards(
     interruption: &mut Interruption,
     rest: impl Future<Output = ()>,

@@ -1,4 +1,4 @@
-//! `eyas sctp run`: a command with a stack of its own.
+//! `eyas sctp run`: a command with its own SCTP stack.
 
 use std::process::ExitCode;
 
@@ -28,7 +28,7 @@ pub(super) async fn run(flags: &SctpRunFlags, common: &CommonFlags) -> Result<Ex
     // Not before: programs that use `select` rely on the limit that they were given.
     descriptors::raise_limit();
     let status = signals.until_end(&mut begun.child).await.map_err(unwaited)?;
-    // What the command has started may go on without it.
+    // What the command has started may continue without it.
     let rest = async {
         if let Reach::Trapped(trapped) = &begun.reach {
             trapped.until_ended().await;

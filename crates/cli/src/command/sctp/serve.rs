@@ -10,14 +10,14 @@ use super::{capture, ended, settings};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, SctpServeFlags};
 use crate::output;
-use crate::terminal::{Line, Look, Paint};
+use crate::terminal::{Line, OutputStyle, Paint};
 
-/// The name of the socket where none is given.
+/// The default name of the socket.
 const NAME: &str = "eyas-sctp";
 
 /// Serves until Ctrl-C.
 pub(super) async fn run(flags: &SctpServeFlags, common: &CommonFlags) -> Result<(), Failure> {
-    // Before anybody can know that it runs, so that nobody can stop it too early.
+    // Before anyone can know that it runs, so that it cannot be stopped too early.
     let mut interruption = super::super::listen()?;
     descriptors::raise_limit();
     let path = flags.socket.clone().map_or_else(usual, Ok)?;
@@ -50,7 +50,7 @@ pub(super) async fn run(flags: &SctpServeFlags, common: &CommonFlags) -> Result<
     capture::finish(capture, file, common)
 }
 
-/// Where a user expects it.
+/// Returns the default path of the socket.
 fn usual() -> Result<PathBuf, Failure> {
     if rustix::process::geteuid().is_root() {
         return Ok(Path::new("/run").join(NAME));
@@ -62,7 +62,7 @@ fn usual() -> Result<PathBuf, Failure> {
     })
 }
 
-/// Says where it serves, once it does.
+/// Reports where it serves, once it does.
 fn announce(
     path: &Path,
     library: Option<&Path>,
@@ -72,7 +72,7 @@ fn announce(
     if is_open_to_all(path) {
         let said = "anyone may replace the socket in this directory: chmod +t prevents it";
         let line = Line::new().with(Paint::Warn, said);
-        output::aside(&[line], Look::of_stderr(common.color));
+        output::aside(&[line], OutputStyle::of_stderr(common.color));
     }
     if common.json {
         return output::object(&json!({
@@ -95,10 +95,10 @@ fn announce(
             format!("LD_PRELOAD={} EYAS_SCTP_SOCKET={} COMMAND", library.display(), path.display());
         lines.push(Line::new().with(Paint::Command, set));
     }
-    output::page(&lines, Look::of_stdout(common.color))
+    output::page(&lines, OutputStyle::of_stdout(common.color))
 }
 
-/// What carries the packets, in words.
+/// Describes the carrier of packets.
 pub(super) fn carried(carrier: &str, udp_port: Option<u16>) -> String {
     match udp_port {
         Some(port) if carrier == "udp" => format!("SCTP inside UDP, port {port}"),

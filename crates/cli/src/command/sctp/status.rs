@@ -14,9 +14,9 @@ use crate::shape::sctp::{
     AssociationShape, CountersShape, SctpStatusShape, SocketShape, StyleShape, SupervisorShape,
 };
 use crate::shape::value;
-use crate::terminal::{Line, Look, Paint, count, table, time, wrapped};
+use crate::terminal::{Line, OutputStyle, Paint, count, table, time, wrapped};
 
-/// Asks, and prints what there is.
+/// Queries supervisors, and prints their state.
 pub(super) fn run(flags: &SctpStatusFlags, common: &CommonFlags) -> Result<(), Failure> {
     let supervisors = match (&flags.socket, Address::of_this_process()) {
         (Some(path), _) => {
@@ -34,8 +34,8 @@ pub(super) fn run(flags: &SctpStatusFlags, common: &CommonFlags) -> Result<(), F
     match common.json {
         true => output::object(&value(&status)),
         false => {
-            let look = Look::of_stdout(common.color);
-            output::page(&page(&status, look), look)
+            let style = OutputStyle::of_stdout(common.color);
+            output::page(&page(&status, style), style)
         }
     }
 }
@@ -47,7 +47,7 @@ fn read(shown: &[u8]) -> Result<SupervisorShape, Failure> {
     })
 }
 
-/// Those of this user; of others one does not know more than that they are there.
+/// Returns the supervisors of this user; of others only their existence is known.
 fn all(common: &CommonFlags) -> Result<Vec<SupervisorShape>, Failure> {
     let listed = Address::all().map_err(|cause| Failure::read("/proc/net/unix", &cause))?;
     let mut found = Vec::new();
@@ -56,7 +56,7 @@ fn all(common: &CommonFlags) -> Result<Vec<SupervisorShape>, Failure> {
             Ok(shown) => found.push(read(&shown)?),
             Err(AskError::OtherVersion) => {
                 let line = Line::new().with(Paint::Warn, "one of another version is running, too");
-                output::aside(&[line], Look::of_stderr(common.color));
+                output::aside(&[line], OutputStyle::of_stderr(common.color));
             }
             Err(AskError::Unreached(_) | AskError::Silent(_)) => {}
         }
@@ -65,7 +65,7 @@ fn all(common: &CommonFlags) -> Result<Vec<SupervisorShape>, Failure> {
     Ok(found)
 }
 
-fn page(status: &SctpStatusShape, look: Look) -> Vec<Line> {
+fn page(status: &SctpStatusShape, style: OutputStyle) -> Vec<Line> {
     if status.supervisors.is_empty() {
         let said = "this user serves no SCTP sockets in this network namespace";
         return vec![Line::new().with(Paint::Plain, said)];
@@ -75,44 +75,44 @@ fn page(status: &SctpStatusShape, look: Look) -> Vec<Line> {
         if !lines.is_empty() {
             lines.push(Line::new());
         }
-        lines.extend(supervisor(one, look));
+        lines.extend(supervisor(one, style));
     }
     lines
 }
 
-fn supervisor(one: &SupervisorShape, look: Look) -> Vec<Line> {
-    let mut lines = wrapped(Paint::Head, &format!("{}: {}", one.process, one.serves), 0, look);
+fn supervisor(one: &SupervisorShape, style: OutputStyle) -> Vec<Line> {
+    let mut lines = wrapped(Paint::Head, &format!("{}: {}", one.process, one.serves), 0, style);
     let mut about = carried(&one.carrier, one.udp_port);
     about += &format!(", for {}", time(Duration::from_secs_f64(one.up_ms / 1e3)));
     if one.multipath {
         about += ", on all paths at once";
     }
     about += &counted(&one.counters);
-    lines.extend(wrapped(Paint::Dim, &about, 2, look));
+    lines.extend(wrapped(Paint::Dim, &about, 2, style));
     for option in &one.unknown_options {
         let said = format!(
             "option {} of level {} is not supported; requests: {}",
             option.name, option.level, option.count
         );
-        lines.extend(wrapped(Paint::Warn, &said, 2, look));
+        lines.extend(wrapped(Paint::Warn, &said, 2, style));
     }
     if !one.sockets.is_empty() {
         lines.push(Line::new());
         let header = ["SOCKET", "KIND", "STATE", "PORT", "WAITING", "POLL", "ADDRESSES"];
-        lines.extend(table(&header, one.sockets.iter().map(socket).collect(), look));
+        lines.extend(table(&header, one.sockets.iter().map(socket).collect(), style));
     }
     if !one.associations.is_empty() {
         lines.push(Line::new());
         let header = ["ASSOC", "SOCKET", "STATE", "PORTS", "UNACKED", "WINDOWS"];
-        lines.extend(table(&header, one.associations.iter().map(association).collect(), look));
+        lines.extend(table(&header, one.associations.iter().map(association).collect(), style));
         lines.push(Line::new());
         let header = ["ASSOC", "PATH TO", "STATE", "RTT", "WINDOW", "SENT"];
-        lines.extend(table(&header, one.associations.iter().flat_map(paths).collect(), look));
+        lines.extend(table(&header, one.associations.iter().flat_map(paths).collect(), style));
     }
     lines
 }
 
-/// What was counted, as far as it is not nothing.
+/// Describes the counters that are not zero.
 fn counted(counters: &CountersShape) -> String {
     let all = [
         (counters.associations, "associations so far"),
@@ -226,9 +226,9 @@ mod tests {
 
     #[test]
     fn a_page_fits_eighty_columns() {
-        let look = Look { colour: false, unicode: true, width: 80 };
+        let style = OutputStyle { colour: false, unicode: true, width: 80 };
         let supervisors = vec![SupervisorShape::read(&shown()).unwrap()];
-        let lines = page(&SctpStatusShape { supervisors }, look);
+        let lines = page(&SctpStatusShape { supervisors }, style);
         let text: Vec<String> = lines.iter().map(|line| line.to_text(false)).collect();
         assert!(text.iter().all(|line| line.chars().count() <= 80), "{}", text.join("\n"));
         insta::assert_snapshot!(text.join("\n"));
@@ -246,8 +246,8 @@ mod tests {
 
     #[test]
     fn nobody_is_said_in_words() {
-        let look = Look { colour: false, unicode: true, width: 80 };
-        let lines = page(&SctpStatusShape::default(), look);
+        let style = OutputStyle { colour: false, unicode: true, width: 80 };
+        let lines = page(&SctpStatusShape::default(), style);
         assert!(lines[0].to_text(false).starts_with("this user serves no SCTP sockets"));
     }
 }

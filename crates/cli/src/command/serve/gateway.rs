@@ -8,7 +8,7 @@ use crate::command::setting;
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, ServeFlags};
 
-/// Has requests answered by the upstream.
+/// Configures the upstream to answer requests.
 pub(super) fn behind(
     server: ServerBuilder,
     upstream: &Upstream,

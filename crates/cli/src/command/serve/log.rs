@@ -1,5 +1,5 @@
-//! The access log: one line for each request, written by a thread of its own, so that no request waits
-//! for a disk or for who reads a pipe.
+//! The access log: one line for each request, written by a separate thread, so that no request
+//! waits for a disk or the reader of a pipe.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -21,7 +21,7 @@ use crate::flags::{CommonFlags, LogFormat};
 const WAITING: usize = 1024;
 /// How long the last lines may take.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// What the log says, as nginx does, of a client that was gone before there was a response.
+/// The status in the log, as in nginx, if a client was gone before there was a response.
 const CLIENT_GONE: u16 = 499;
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -41,8 +41,8 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Begins to write at the end of a file, or, for `-`, to standard output; to standard error where
-    /// that is for an object alone.
+    /// Opens a file for appending or, for `-`, standard output; standard error if that is reserved
+    /// for an object.
     pub(super) fn open(path: &Path, common: &CommonFlags) -> Result<Self, Failure> {
         let (place, out): (String, Box<dyn Write + Send>) = match path.to_str() {
             Some("-") if common.json => ("standard error".to_owned(), Box::new(io::stderr())),
@@ -63,7 +63,7 @@ impl Log {
         Ok(Self { messages, ended, left_out: Arc::default(), place })
     }
 
-    /// What the server calls for each request.
+    /// Returns the function that the server calls for each request.
     pub(super) fn writer(
         &self,
         format: LogFormat,
@@ -80,10 +80,10 @@ impl Log {
         }
     }
 
-    /// Writes what waits, and says what is missing.
+    /// Writes the queued lines, and reports how many are missing.
     pub(super) fn finish(self) -> Result<(), Failure> {
         let Self { messages, ended, left_out, place } = self;
-        // A thread of its own, for a full queue that nobody empties takes no message.
+        // In a separate thread, because a full queue that is not emptied accepts no message.
         thread::spawn(move || messages.send(Message::End));
         match ended.recv_timeout(PATIENCE) {
             Ok(Ok(())) => {}
@@ -104,7 +104,7 @@ impl Log {
     }
 }
 
-/// Writes until the end, and what is there at once, so that who follows the log sees it.
+/// Writes until the end, flushing what is available, so that a reader who follows the log sees it.
 fn write(mut out: impl Write, messages: &Receiver<Message>) -> io::Result<()> {
     loop {
         let mut next = messages.recv().ok();
@@ -119,7 +119,8 @@ fn write(mut out: impl Write, messages: &Receiver<Message>) -> io::Result<()> {
     }
 }
 
-/// The common log format of NCSA httpd, as Apache, nginx and others write it, in UTC.
+/// Formats a line in the common log format of NCSA httpd, as used by Apache, nginx and others, in
+/// UTC.
 fn common(access: &Access) -> String {
     let status = access.status.map_or(CLIENT_GONE, |status| status.as_u16());
     let bytes = if access.bytes == 0 { "-".to_owned() } else { access.bytes.to_string() };
@@ -133,7 +134,7 @@ fn common(access: &Access) -> String {
     )
 }
 
-/// `10/Oct/2000:13:55:36 +0000`.
+/// Formats a date: `10/Oct/2000:13:55:36 +0000`.
 fn date(at: SystemTime) -> String {
     // 2000-10-10T13:55:36Z
     let text = humantime::format_rfc3339_seconds(at).to_string();
@@ -143,7 +144,7 @@ fn date(at: SystemTime) -> String {
     format!("{}/{month}/{}:{} +0000", part(8, 10), part(0, 4), part(11, 19))
 }
 
-/// Nothing that a client sends ends a line or the quotes around it.
+/// Escapes text from a client, so that it cannot end a line or the quotes around it.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -156,7 +157,7 @@ fn escaped(text: &str) -> String {
     safe
 }
 
-/// An object on a line.
+/// Formats a line as an object.
 fn object(access: &Access) -> String {
     json!({
         "time": humantime::format_rfc3339_millis(access.at).to_string(),

@@ -1,8 +1,8 @@
 //! `eyas serve`: HTTP/1.1, 2 and 3 on one port.
 //!
-//! | file | job |
+//! | file | purpose |
 //! | --- | --- |
-//! | `mod` | the server, and where it says that it is |
+//! | `mod` | the server, and the report of its address |
 //! | `gateway` | another web server behind it |
 //! | `log` | a line for each request |
 
@@ -23,14 +23,14 @@ use super::identity;
 use crate::failure::{Failure, Kind};
 use crate::flags::{ColorChoice, CommonFlags, ServeFlags};
 use crate::output;
-use crate::terminal::{Line, Look, Paint};
+use crate::terminal::{Line, OutputStyle, Paint};
 
-/// What requests under way get after the first Ctrl-C.
+/// How long running requests may take to end after the first Ctrl-C.
 const GRACE: Duration = Duration::from_secs(30);
 
 /// Serves until Ctrl-C.
 pub(crate) async fn run(flags: &ServeFlags, common: &CommonFlags) -> Result<(), Failure> {
-    // Before anybody can know that it runs, so that nobody can stop it too early.
+    // Before anyone can know that it runs, so that it cannot be stopped too early.
     let mut interruption = super::listen()?;
     let color = common.color;
     let mut builder = builder(flags)?.notices(move |text| notice(color, text));
@@ -48,7 +48,7 @@ pub(crate) async fn run(flags: &ServeFlags, common: &CommonFlags) -> Result<(), 
     interruption.next().await;
     if !common.json {
         let line = Line::new().with(Paint::Dim, "stopping once all requests are answered");
-        output::aside(&[line], Look::of_stderr(common.color));
+        output::aside(&[line], OutputStyle::of_stderr(common.color));
     }
     tokio::select! {
         _ = running.shutdown(GRACE) => {}
@@ -57,10 +57,10 @@ pub(crate) async fn run(flags: &ServeFlags, common: &CommonFlags) -> Result<(), 
     log.map_or(Ok(()), Log::finish)
 }
 
-/// What is wrong with the server itself, or its upstream.
+/// Prints a problem of the server itself, or of its upstream.
 fn notice(color: ColorChoice, text: String) {
     let line = Line::new().with(Paint::Warn, "eyas: ").with(Paint::Plain, text);
-    output::aside(&[line], Look::of_stderr(color));
+    output::aside(&[line], OutputStyle::of_stderr(color));
 }
 
 fn builder(flags: &ServeFlags) -> Result<ServerBuilder, Failure> {
@@ -93,7 +93,7 @@ fn builder(flags: &ServeFlags) -> Result<ServerBuilder, Failure> {
     })
 }
 
-/// What is served where no other server stands behind.
+/// Returns the site that is served if there is no upstream.
 fn site(flags: &ServeFlags) -> Result<Site, Failure> {
     if flags.no_files || flags.upstream.is_some() {
         return Ok(Site::new());
@@ -121,18 +121,18 @@ fn versions(flags: &ServeFlags) -> Vec<&'static str> {
     ["HTTP/1.1", "HTTP/2"].into_iter().chain(http3.then_some("HTTP/3")).collect()
 }
 
-/// Where a browser on this machine finds it.
+/// Returns the URL for a browser on this machine.
 fn url(scheme: &str, address: SocketAddr) -> String {
     match address.ip() {
         ip if ip.is_loopback() || ip.is_unspecified() => {
             format!("{scheme}://localhost:{}/", address.port())
         }
-        // IPv6 comes in brackets (RFC 3986 §3.2.2).
+        // IPv6 addresses are in brackets (RFC 3986 §3.2.2).
         _ => format!("{scheme}://{address}/"),
     }
 }
 
-/// Says where the server listens, once it does.
+/// Reports where the server listens, once it does.
 fn announce(flags: &ServeFlags, common: &CommonFlags, running: &Running) -> Result<(), Failure> {
     let (address, sctp) = (running.local_addr(), sctp(running));
     let url = url(if flags.plain { "http" } else { "https" }, address);
@@ -140,7 +140,7 @@ fn announce(flags: &ServeFlags, common: &CommonFlags, running: &Running) -> Resu
         warn(common, running);
         return output::object(&object(flags, running, &url));
     }
-    let look = Look::of_stdout(common.color);
+    let style = OutputStyle::of_stdout(common.color);
     let mut lines = vec![
         Line::new()
             .with(Paint::Good, "serving ")
@@ -172,19 +172,19 @@ fn announce(flags: &ServeFlags, common: &CommonFlags, running: &Running) -> Resu
         lines.push(Line::new().with(Paint::Dim, "  try         ").with(Paint::Command, command));
     }
     warn(common, running);
-    output::page(&lines, look)
+    output::page(&lines, style)
 }
 
-/// Says what is missing that was not asked for by name, and how to have it.
+/// Reports what is missing that was not requested explicitly, and how to get it.
 fn warn(common: &CommonFlags, running: &Running) {
     let Some(why) = running.sctp_missing() else { return };
     let what = if running.sctp().is_none() { "no SCTP" } else { "no SCTP inside UDP" };
     let text = format!("{what}: {why}; --sctp-udp-port chooses another port, 0 a free one");
     let line = Line::new().with(Paint::Warn, "eyas: ").with(Paint::Plain, text);
-    output::aside(&[line], Look::of_stderr(common.color));
+    output::aside(&[line], OutputStyle::of_stderr(common.color));
 }
 
-/// What a client must be told to find SCTP inside UDP, where that is not at its usual port.
+/// Returns how clients find SCTP inside UDP, if it is not at its usual port.
 fn reach(running: &Running) -> String {
     let port = running.sctp().and_then(SctpListener::encapsulation_port);
     let unusual = port.filter(|port| *port != ENCAPSULATION_PORT);
@@ -195,7 +195,7 @@ fn metrics(running: &Running) -> Option<String> {
     running.metrics_addr().map(|address| format!("http://{address}/metrics"))
 }
 
-/// How SCTP is served, in words.
+/// Describes how SCTP is served.
 fn sctp(running: &Running) -> Vec<String> {
     let Some(listener) = running.sctp() else { return Vec::new() };
     let inside_udp = listener.encapsulation_port().map(|port| match port {

@@ -1,4 +1,4 @@
-//! The keys that may connect, as their file says at the moment.
+//! The keys that may connect, according to the current content of their file.
 
 use std::fs;
 use std::io;
@@ -20,13 +20,13 @@ pub(super) struct Authorized {
     last: Mutex<Option<Last>>,
 }
 
-/// What the file has said, and which file it was.
+/// The last content of the file, and its identity.
 struct Last {
     stamp: Stamp,
     keys: Arc<AuthorizedKeys>,
 }
 
-/// Tells a file that has changed from one that has not. It takes no descriptor to find out.
+/// Distinguishes a changed file from an unchanged one, without needing a descriptor.
 #[derive(Debug, PartialEq, Eq)]
 struct Stamp([i128; 5]);
 
@@ -44,11 +44,11 @@ impl Authorized {
         Self { path, printer, last: Mutex::default() }
     }
 
-    /// What this key may do, if it may connect.
+    /// Returns what this key may do, if it may connect.
     pub(super) fn grant(&self, key: &KeyFingerprint) -> Option<Grant> {
         match self.read() {
             Ok(keys) => keys.grant(key).cloned(),
-            // A file that cannot be read lets nobody in.
+            // With a file that cannot be read, no one may connect.
             Err(failure) => {
                 self.printer.complain("keys", failure.message);
                 None
@@ -56,8 +56,9 @@ impl Authorized {
         }
     }
 
-    /// What the file says. If there is no descriptor to read it with, that is what it said before, as long as
-    /// it is the same file: whoever takes all descriptors must not keep out who has a key.
+    /// Returns the content of the file. If there is no descriptor to read it with, this is the
+    /// earlier content, as long as it is the same file: someone who uses up all descriptors must
+    /// not lock out the owners of keys.
     pub(super) fn read(&self) -> Result<Arc<AuthorizedKeys>, Failure> {
         let stamp = Stamp::of(&self.path);
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);

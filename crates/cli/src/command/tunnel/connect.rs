@@ -19,7 +19,7 @@ use crate::command::{setting, target};
 use crate::failure::{Failure, Kind};
 use crate::flags::{CommonFlags, TunnelFlags};
 
-/// Whom to connect to, as whom, and what is known of it.
+/// The server, our identity, and what is known of the server.
 struct Setting<'a> {
     flags: &'a TunnelFlags,
     own: ServerIdentity,
@@ -32,7 +32,7 @@ struct Setting<'a> {
 /// What is known of the server's key.
 struct Known {
     file: PathBuf,
-    /// The keys that it may have, and the lines of the file that say so.
+    /// The keys that it may have, and the lines of the file that contain them.
     keys: Vec<(KeyFingerprint, usize)>,
 }
 
@@ -147,8 +147,8 @@ impl<'a> Setting<'a> {
         About { role: "client", name: self.host.to_string(), forwards }
     }
 
-    /// What connects to servers with one of these keys; to any server where there are none, which is
-    /// for a first meeting.
+    /// Returns an endpoint that connects to servers with one of these keys; if there are none, to
+    /// any server, for a first contact.
     async fn endpoint(&self, keys: &[KeyFingerprint]) -> Result<Endpoint, Failure> {
         let security = SecurityParameters::platform()
             .with_client_certificate(self.own.chain().to_vec(), self.own.private_key())
@@ -167,8 +167,8 @@ impl<'a> Setting<'a> {
         builder.build().map_err(|cause| Failure::new(Kind::Identity, cause.to_string()))
     }
 
-    /// A session with the server, and what makes those after it. The key of one that was never met is
-    /// kept, once it has let us in.
+    /// Opens a session with the server, and returns what opens the following ones. The key of an
+    /// unknown server is saved once it has accepted us.
     async fn connect(&self, printer: NoticePrinter) -> Result<(Tunnel, Endpoint), Failure> {
         let keys: Vec<_> = self.known.keys.iter().map(|(key, _)| *key).collect();
         let endpoint = self.endpoint(&keys).await?;
@@ -208,7 +208,7 @@ impl<'a> Setting<'a> {
         }
     }
 
-    /// The server has another key than the one that is known.
+    /// Returns the failure if the server has another key than the known one.
     fn changed(&self, cause: &ConnectError) -> Failure {
         let what = cause.certificate().map(|(_, failure)| failure.detail.clone());
         let what = what.unwrap_or_default();

@@ -1,7 +1,8 @@
-//! The socket by which `eyas tunnel status` finds a tunnel, and what is said there.
+//! The socket with which `eyas tunnel status` finds a tunnel, and its protocol.
 //!
-//! It is in a folder that belongs to the user, and nobody else can use it. The names are numbers, of which
-//! a tunnel takes the first that nobody serves: so what a killed one has left is used again.
+//! It is in a directory that belongs to the user, and no one else can use it. The names are
+//! numbers, of which a tunnel takes the first unserved one, so that the name left by a killed
+//! tunnel is reused.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, Read as _};
@@ -19,15 +20,15 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::shape::tunnel::TunnelShape;
 
-/// What the names begin with; a number follows.
+/// The prefix of the names; a number follows.
 const NAME: &str = "tunnel-";
 /// Tunnels of a user at once that are found.
 const MAX_TUNNELS: u32 = 256;
-/// Who asks, or is asked, is waited for so long.
+/// How long to wait for the other side.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// While another one begins in the same folder.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Bytes of an answer that are read: many times what the largest one has.
+/// The maximum size of an answer: many times that of the largest one.
 const MAX_ANSWER: u64 = 64 << 20;
 /// Others may not write there.
 const OTHERS_WRITE: u32 = 0o022;
@@ -45,7 +46,8 @@ impl Drop for Control {
     }
 }
 
-/// The folder of this user's sockets: `$XDG_RUNTIME_DIR/eyas`, or one of its own among the temporary files.
+/// Returns the directory of this user's sockets: `$XDG_RUNTIME_DIR/eyas`, or one among the
+/// temporary files.
 fn folder() -> PathBuf {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     match runtime.filter(|path| path.is_absolute()) {
@@ -54,7 +56,7 @@ fn folder() -> PathBuf {
     }
 }
 
-/// A folder that somebody else owns or may write to is not used.
+/// Rejects a directory that another user owns or may write to.
 fn check(folder: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(folder)?;
     let is_ours = found.uid() == geteuid().as_raw() || geteuid().is_root();
@@ -66,7 +68,7 @@ fn check(folder: &Path) -> io::Result<()> {
 }
 
 impl Control {
-    /// Says to everybody who asks from now on what this gives.
+    /// Sends the result of this function to everyone who connects from now on.
     pub(super) async fn listen(
         tell: impl Fn() -> TunnelShape + Send + 'static,
     ) -> io::Result<Self> {
@@ -88,7 +90,7 @@ impl Control {
                 match listener.accept().await {
                     Ok((mut asks, _)) => {
                         let said = serde_json::to_vec(&tell()).unwrap_or_default();
-                        // Who does not read it does not get it.
+                        // A client that does not read it does not get it.
                         let _ = timeout(PATIENCE, asks.write_all(&said)).await;
                     }
                     Err(_) => sleep(PAUSE).await,
@@ -111,17 +113,17 @@ async fn bind(folder: &Path) -> io::Result<(UnixListener, SocketFile)> {
             }
             Err(error) if error.kind() != io::ErrorKind::AddrInUse => return Err(error),
             Err(error) if number >= MAX_TUNNELS || Instant::now() > give_up => return Err(error),
-            // The name is taken, or somebody else takes one just now.
+            // The name is in use, or is being claimed at this moment.
             Err(_) if UnixStream::connect(&path).is_ok() => number += 1,
             Err(_) => sleep(PAUSE).await,
         }
     }
 }
 
-/// All tunnels of this user.
+/// Returns all tunnels of this user.
 ///
 /// # Errors
-/// If the folder cannot be read, or is not to be relied on.
+/// If the directory cannot be read, or is not trustworthy.
 pub(super) fn all() -> io::Result<Vec<TunnelShape>> {
     all_in(&folder())
 }

@@ -1,4 +1,4 @@
-//! Files of keys: where they are, and that nobody else reads what is secret.
+//! The locations of key files, and checks that secrets are not readable by others.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -11,10 +11,10 @@ use crate::failure::{Failure, Kind};
 
 /// Below the directory of configurations.
 const DIRECTORY: &str = "eyas/tunnel";
-/// The certificate around a key says nothing: only the key counts.
+/// The name in the certificate around a key, which is irrelevant: only the key counts.
 const NOBODY: &str = "tunnel.invalid";
 
-/// The usual place of a file, if none was named (XDG base directory specification).
+/// Returns the default location of a file, if none was given (XDG base directory specification).
 pub(super) fn place(named: Option<&Path>, name: &str) -> Result<PathBuf, Failure> {
     if let Some(path) = named {
         return Ok(path.to_owned());
@@ -29,7 +29,7 @@ pub(super) fn place(named: Option<&Path>, name: &str) -> Result<PathBuf, Failure
     })
 }
 
-/// The key in a file that nobody else may read; `None` if there is no such file.
+/// Returns the key in a file that no one else may read; `None` if there is no such file.
 pub(super) fn read_key(path: &Path) -> Result<Option<ServerIdentity>, Failure> {
     let name = path.display();
     let found = match fs::metadata(path) {
@@ -66,7 +66,7 @@ pub(super) fn make_key(path: &Path) -> Result<ServerIdentity, Failure> {
     }
 }
 
-/// Puts a line behind those that are in a file.
+/// Appends a line to a file.
 pub(super) fn append(path: &Path, line: &str) -> Result<(), Failure> {
     let mut options = OpenOptions::new();
     options.append(true).create(true);
@@ -75,7 +75,7 @@ pub(super) fn append(path: &Path, line: &str) -> Result<(), Failure> {
     written.map_err(|cause| Failure::write(&path.display().to_string(), &cause))
 }
 
-/// A text that need not be there.
+/// Reads a text file that need not exist.
 pub(super) fn read_text(path: &Path) -> Result<String, Failure> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(text),
@@ -84,7 +84,7 @@ pub(super) fn read_text(path: &Path) -> Result<String, Failure> {
     }
 }
 
-/// The fingerprint of an identity's key.
+/// Returns the fingerprint of an identity's key.
 pub(super) fn fingerprint(identity: &ServerIdentity) -> Result<KeyFingerprint, Failure> {
     KeyFingerprint::of(identity.certificate())
         .ok_or_else(|| Failure::new(Kind::Identity, "the certificate cannot be read"))

@@ -9,10 +9,10 @@ use super::NoticePrinter;
 use crate::failure::{Failure, Kind};
 use crate::flags::TunFlags;
 
-/// What IPv6 needs of a link (RFC 8200 §5).
+/// The minimum MTU of IPv6 (RFC 8200 §5).
 const LEAST_OF_IPV6: u16 = 1280;
 
-/// Makes the interface, if there is to be one.
+/// Creates the interface, if requested.
 pub(super) fn make(flags: &TunFlags, printer: NoticePrinter) -> Result<Option<Interface>, Failure> {
     let Some(name) = &flags.tun else { return Ok(None) };
     let config = InterfaceConfig {
@@ -36,7 +36,7 @@ pub(super) fn description(config: &InterfaceConfig) -> String {
     format!("the interface {} has {}, MTU {}", config.name, addresses.join(" and "), config.mtu)
 }
 
-/// Waits until the interface was taken away; for ever if there is none.
+/// Waits until the interface is removed; forever if there is none.
 pub(super) async fn gone(interface: Option<&Interface>) -> Failure {
     let Some(interface) = interface else { return std::future::pending().await };
     interface.gone().await;

@@ -1,15 +1,15 @@
 //! `eyas tunnel`: all connections between two hosts over one session.
 //!
-//! | file | job |
+//! | file | purpose |
 //! | --- | --- |
-//! | `mod` | which end this is, and what it tells |
+//! | `mod` | what both ends have in common |
 //! | `connect` | the end that connects |
 //! | `serve` | the end that is connected to |
 //! | `authorized` | the keys that may connect |
 //! | `interface` | the interface whose packets go through it |
-//! | `files` | keys on the disk |
+//! | `files` | key files |
 //! | `control` | the socket by which `status` finds a tunnel |
-//! | `status` | tunnels that run, and what goes over them |
+//! | `status` | running tunnels and their traffic |
 
 mod authorized;
 mod connect;
@@ -38,9 +38,9 @@ use crate::shape::{
     millis,
     tunnel::{TunnelSessionShape, TunnelShape},
 };
-use crate::terminal::{Line, Look, Paint};
+use crate::terminal::{Line, OutputStyle, Paint};
 
-/// Runs until it is interrupted, or what was asked for is done.
+/// Runs until it is interrupted, or the requested work is done.
 pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(), Failure> {
     match &flags.action {
         Some(TunnelAction::Serve(flags)) => serve::run(flags, common).await,
@@ -55,12 +55,13 @@ pub(super) async fn run(flags: &TunnelFlags, common: &CommonFlags) -> Result<(),
     }
 }
 
-/// What Linux's TCP has: a line that dies is noticed at a timeout, and RFC 9260's second is long for somebody
-/// who types. A SACK is not kept back for longer than a part of that.
+/// The value of Linux's TCP: the failure of a line is noticed at a timeout, and the second of RFC
+/// 9260 is long for someone who types. A SACK is delayed for at most part of that.
 const RTO_MIN: Duration = Duration::from_millis(200);
 const SACK_DELAY: Duration = Duration::from_millis(40);
 
-/// How associations behave that carry tunnels: no stream waits for another one, and none for long.
+/// Returns the configuration of associations that carry tunnels: no stream waits for another, or
+/// for long.
 fn association(paths: &PathFlags) -> AssociationConfig {
     let mut config = setting::association(paths);
     config.scheduler = SchedulerKind::FairBandwidth.into();
@@ -69,7 +70,7 @@ fn association(paths: &PathFlags) -> AssociationConfig {
     config
 }
 
-/// What `eyas tunnel status` shows of this process beside its sessions.
+/// What `eyas tunnel status` shows of this process in addition to its sessions.
 #[derive(Clone, Debug)]
 struct About {
     role: &'static str,
@@ -77,8 +78,8 @@ struct About {
     forwards: Vec<String>,
 }
 
-/// Lets `eyas tunnel status` see these sessions, for as long as what this gives is kept. A tunnel works
-/// without it.
+/// Makes these sessions visible to `eyas tunnel status`, as long as the returned value is kept. A
+/// tunnel works without it.
 #[cfg(target_os = "linux")]
 async fn show(about: About, sessions: Sessions, printer: NoticePrinter) -> impl Sized {
     let began = std::time::Instant::now();
@@ -108,11 +109,11 @@ fn keygen(flags: &TunnelKeyFlags, common: &CommonFlags) -> Result<(), Failure> {
         return output::object(&json!({ "file": path, "key": key }));
     }
     let says = format!("made {path}; the line for the server's authorized_keys is");
-    output::aside(&[Line::new().with(Paint::Dim, says)], Look::of_stderr(common.color));
-    output::page(&[Line::new().with(Paint::Plain, key)], Look::of_stdout(common.color))
+    output::aside(&[Line::new().with(Paint::Dim, says)], OutputStyle::of_stderr(common.color));
+    output::page(&[Line::new().with(Paint::Plain, key)], OutputStyle::of_stdout(common.color))
 }
 
-/// Who is told what happens: a line each on standard error.
+/// Prints a line on standard error for each event.
 #[derive(Clone, Copy, Debug)]
 struct NoticePrinter {
     json: bool,
@@ -132,7 +133,7 @@ impl NoticePrinter {
             let paint = if notice.is_bad { Paint::Warn } else { Paint::Dim };
             Line::new().with(paint, notice.text.clone())
         };
-        output::aside(&[line], Look::of_stderr(self.color));
+        output::aside(&[line], OutputStyle::of_stderr(self.color));
     }
 
     fn say(self, event: &'static str, text: String) {

@@ -17,7 +17,7 @@ use crate::flags::{CommonFlags, TunnelServeFlags};
 const ATTEMPTS: usize = 1024;
 
 pub(super) async fn run(flags: &TunnelServeFlags, common: &CommonFlags) -> Result<(), Failure> {
-    // Before anybody can know that it runs, so that nobody can stop it too early.
+    // Before anyone can know that it runs, so that it cannot be stopped too early.
     let mut interruption = crate::command::listen()?;
     let printer = NoticePrinter::new(common);
     let identity = identity(flags, printer)?;
@@ -86,7 +86,7 @@ async fn bind(
     Listener::bind(parameters).await.map_err(|cause| Failure::new(Kind::Listen, cause.to_string()))
 }
 
-/// The key of this server, made where there is none.
+/// Returns the key of this server, generating it if there is none.
 fn identity(flags: &TunnelServeFlags, printer: NoticePrinter) -> Result<ServerIdentity, Failure> {
     let path = files::place(flags.key.key.as_deref(), "host.pem")?;
     if let Some(identity) = files::read_key(&path)? {

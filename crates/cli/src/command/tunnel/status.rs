@@ -1,4 +1,4 @@
-//! `eyas tunnel status`: tunnels of this user, their lines, and what goes over them.
+//! `eyas tunnel status`: the tunnels of this user, their paths and their traffic.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::shape::tunnel::{
     ChannelShape, PacketsShape, TunnelPathShape, TunnelSessionShape, TunnelShape, TunnelStatusShape,
 };
 use crate::shape::value;
-use crate::terminal::{Line, Look, Paint, table, time, wrapped};
+use crate::terminal::{Line, OutputStyle, Paint, table, time, wrapped};
 
 /// The time between the two readings from which a rate is computed.
 const RATE_INTERVAL: Duration = Duration::from_millis(500);
@@ -22,7 +22,7 @@ const TICK: Duration = Duration::from_secs(1);
 
 /// Shows them: again and again on a terminal.
 pub(super) async fn run(flags: &TunnelStatusFlags, common: &CommonFlags) -> Result<(), Failure> {
-    let look = Look::of_stdout(common.color);
+    let style = OutputStyle::of_stdout(common.color);
     let mut seen = Seen::first()?;
     let has_cursor = std::env::var_os("TERM").is_some_and(|term| term != "dumb");
     if common.json || flags.once || !has_cursor || !io::stdout().is_terminal() {
@@ -33,14 +33,14 @@ pub(super) async fn run(flags: &TunnelStatusFlags, common: &CommonFlags) -> Resu
         let status = TunnelStatusShape { tunnels: seen.tunnels };
         return match common.json {
             true => output::object(&value(&status)),
-            false => output::page(&page(&status, look), look),
+            false => output::page(&page(&status, style), style),
         };
     }
     let mut interruption = crate::command::listen()?;
     let mut height = 0;
     loop {
         let status = TunnelStatusShape { tunnels: seen.tunnels.clone() };
-        height = redraw(page(&status, look), height, look)?;
+        height = redraw(page(&status, style), height, style)?;
         tokio::select! {
             () = sleep(TICK) => {}
             _ = interruption.next() => return Ok(()),
@@ -49,7 +49,7 @@ pub(super) async fn run(flags: &TunnelStatusFlags, common: &CommonFlags) -> Resu
     }
 }
 
-/// What there was at one moment.
+/// The state at one moment.
 struct Seen {
     tunnels: Vec<TunnelShape>,
     at: Instant,
@@ -63,7 +63,7 @@ impl Seen {
         Ok(Self { tunnels, at })
     }
 
-    /// What there is now, with rates.
+    /// Returns the current state, with rates.
     fn next(&self) -> Result<Self, Failure> {
         let mut now = Self::first()?;
         for tunnel in &mut now.tunnels {
@@ -76,9 +76,10 @@ impl Seen {
     }
 }
 
-/// Draws over what was drawn before, which has so many lines, and gives how many there are now. What the
-/// terminal has no room for is left out: what has left its upper edge cannot be drawn over.
-fn redraw(mut lines: Vec<Line>, height: usize, look: Look) -> Result<usize, Failure> {
+/// Draws over what was drawn before, which has this number of lines, and returns the new number of
+/// lines. What does not fit on the terminal is omitted, because lines that have scrolled out cannot
+/// be overwritten.
+fn redraw(mut lines: Vec<Line>, height: usize, style: OutputStyle) -> Result<usize, Failure> {
     let rows = terminal_size::terminal_size().map_or(24, |(_, rows)| usize::from(rows.0));
     lines.truncate(rows.saturating_sub(1).max(1));
     let mut text = match height {
@@ -86,7 +87,7 @@ fn redraw(mut lines: Vec<Line>, height: usize, look: Look) -> Result<usize, Fail
         height => format!("\x1b[{height}A\r"),
     };
     for line in &lines {
-        text += &format!("{}\x1b[K\n", line.to_text(look.colour));
+        text += &format!("{}\x1b[K\n", line.to_text(style.colour));
     }
     text += "\x1b[J";
     let mut out = io::stdout().lock();
@@ -95,7 +96,7 @@ fn redraw(mut lines: Vec<Line>, height: usize, look: Look) -> Result<usize, Fail
     Ok(lines.len())
 }
 
-fn page(status: &TunnelStatusShape, look: Look) -> Vec<Line> {
+fn page(status: &TunnelStatusShape, style: OutputStyle) -> Vec<Line> {
     if status.tunnels.is_empty() {
         return vec![Line::new().with(Paint::Plain, "this user has no tunnel")];
     }
@@ -104,52 +105,52 @@ fn page(status: &TunnelStatusShape, look: Look) -> Vec<Line> {
         if !lines.is_empty() {
             lines.push(Line::new());
         }
-        lines.extend(tunnel(one, look));
+        lines.extend(tunnel(one, style));
     }
     lines
 }
 
-fn tunnel(one: &TunnelShape, look: Look) -> Vec<Line> {
+fn tunnel(one: &TunnelShape, style: OutputStyle) -> Vec<Line> {
     let up = time(Duration::from_secs_f64(one.up_ms.max(0.0) / 1e3));
     let head = format!("{}: {} of {}, for {up}", one.process, one.role, one.name);
-    let mut lines = wrapped(Paint::Head, &head, 0, look);
+    let mut lines = wrapped(Paint::Head, &head, 0, style);
     for forward in &one.forwards {
-        lines.extend(wrapped(Paint::Dim, forward, 2, look));
+        lines.extend(wrapped(Paint::Dim, forward, 2, style));
     }
     if one.sessions.is_empty() {
         let said = match one.role == "client" {
             true => "not connected",
             false => "nobody is connected",
         };
-        lines.extend(wrapped(Paint::Warn, said, 2, look));
+        lines.extend(wrapped(Paint::Warn, said, 2, style));
     }
     for session in &one.sessions {
         lines.push(Line::new());
-        lines.extend(about(session, look));
+        lines.extend(about(session, style));
     }
     lines
 }
 
-fn about(one: &TunnelSessionShape, look: Look) -> Vec<Line> {
+fn about(one: &TunnelSessionShape, style: OutputStyle) -> Vec<Line> {
     let up = time(Duration::from_secs_f64(one.up_ms.max(0.0) / 1e3));
     let (sent, received) = (bytes(one.sent), bytes(one.received));
     let head = format!(
         "{} at {} over {}, for {up}; connections: {}, on streams: {}; sent {sent}, received {received}",
         one.peer, one.remote, one.transport, one.channels, one.streams
     );
-    let mut lines = wrapped(Paint::Plain, &head, 2, look);
+    let mut lines = wrapped(Paint::Plain, &head, 2, style);
     let header = ["LINE TO", "STATE", "RTT", "RATE", "LOST", "FROM"];
-    lines.extend(table(&header, one.paths.iter().map(path).collect(), look));
+    lines.extend(table(&header, one.paths.iter().map(path).collect(), style));
     if let Some(packets) = &one.packets {
-        lines.extend(wrapped(Paint::Plain, &interface(packets), 2, look));
+        lines.extend(wrapped(Paint::Plain, &interface(packets), 2, style));
     }
     if !one.busiest.is_empty() {
         lines.push(Line::new());
         let header = ["CONNECTION", "STREAM", "SENT", "RECEIVED", "WAITS", "WHERE"];
-        lines.extend(table(&header, one.busiest.iter().map(channel).collect(), look));
+        lines.extend(table(&header, one.busiest.iter().map(channel).collect(), style));
         let left = one.channels.saturating_sub(one.busiest.len());
         if left > 0 {
-            lines.extend(wrapped(Paint::Dim, &format!("and {left} more"), 2, look));
+            lines.extend(wrapped(Paint::Dim, &format!("and {left} more"), 2, style));
         }
     }
     lines
@@ -218,7 +219,7 @@ fn channel(one: &ChannelShape) -> Vec<(Paint, String)> {
     ]
 }
 
-/// An amount with the prefixes of the SI.
+/// Formats an amount with SI prefixes.
 fn bytes(amount: u64) -> String {
     match amount as f64 {
         bytes if bytes < 1e4 => format!("{amount} B"),
@@ -293,8 +294,8 @@ mod tests {
     }
 
     fn text(status: &TunnelStatusShape) -> String {
-        let look = Look { colour: false, unicode: true, width: 80 };
-        let lines = page(status, look);
+        let style = OutputStyle { colour: false, unicode: true, width: 80 };
+        let lines = page(status, style);
         let lines: Vec<String> = lines.iter().map(|line| line.to_text(false)).collect();
         assert!(lines.iter().all(|line| line.chars().count() <= 80), "{}", lines.join("\n"));
         lines.join("\n")
