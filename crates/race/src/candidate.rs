@@ -151,7 +151,7 @@ impl Candidate {
             && self.ech == other.ech
     }
 
-    /// A way under TLS to this address and port, as tests want it.
+    /// Returns a candidate under TLS at this address and port, for tests.
     #[cfg(test)]
     pub(crate) fn under_tls(transport: Transport, address: SocketAddr) -> Self {
         Self {

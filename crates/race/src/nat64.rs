@@ -17,7 +17,8 @@ pub const WELL_KNOWN_PREFIX: (Ipv6Addr, u8) = (Ipv6Addr::new(0x64, 0xff9b, 0, 0,
 /// The octet that is zero in every IPv4-embedded address (RFC 6052 §2.2, "u").
 const RESERVED_OCTET: usize = 8;
 
-/// The octets of an IPv6 address that hold the IPv4 one behind a prefix of `len` bits.
+/// Returns the octets of an IPv6 address that contain the IPv4 address after a prefix of `len`
+/// bits.
 fn positions(len: u8) -> Option<[usize; 4]> {
     if !PREFIX_LENGTHS.contains(&len) {
         return None;

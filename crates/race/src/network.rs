@@ -91,7 +91,7 @@ impl NetworkView {
     }
 }
 
-/// Whether an address is valid on one link only.
+/// Returns whether an address is valid on only one link.
 pub(crate) fn is_link_local(address: IpAddr) -> bool {
     match address {
         IpAddr::V6(address) => address.is_unicast_link_local(),
@@ -99,12 +99,13 @@ pub(crate) fn is_link_local(address: IpAddr) -> bool {
     }
 }
 
-/// Whether packets from this source leave the link.
+/// Returns whether packets from this source leave the link.
 fn is_routed(source: &SourceAddress) -> bool {
     source.routed && !source.address.is_loopback() && !is_link_local(source.address)
 }
 
-/// Whether an address lies in the on-link prefix of a source; all link-local IPv6 does.
+/// Returns whether an address is in the on-link prefix of a source, as all link-local IPv6
+/// addresses are.
 fn is_on_link(source: &SourceAddress, address: IpAddr) -> bool {
     let prefix = u32::from(source.prefix_len);
     match (source.address, address) {
@@ -118,7 +119,7 @@ fn is_on_link(source: &SourceAddress, address: IpAddr) -> bool {
     }
 }
 
-/// How many leading bits two IPv6 addresses share.
+/// Returns the number of leading bits that two IPv6 addresses share.
 pub(crate) const fn common_bits(one: u128, other: u128) -> u32 {
     (one ^ other).leading_zeros()
 }

@@ -150,12 +150,13 @@ struct Place {
 }
 
 impl Place {
-    /// What the memory's knowledge is compared within: services of one priority.
+    /// Returns the block within which the memory's knowledge is compared: services of equal
+    /// priority.
     const fn block(&self) -> (u8, u32) {
         (self.protection, self.group)
     }
 
-    /// The rank of its transport and family, best first.
+    /// Returns the rank of its transport and family, best first.
     const fn rank(&self) -> (usize, bool) {
         (self.transport, self.second_family)
     }

@@ -171,8 +171,8 @@ pub const DEADLINE_MAX: Duration = Duration::from_hours(1);
 /// The maximum number of second tries per candidate.
 pub const SECOND_TRIES_MAX: u32 = 8;
 
-/// The Connection Attempt Delay of HEv3 §9: longer than most round trips
-/// on the Internet, and a quarter of the first probe timeout of clients that know none (RFC 9002
+/// Returns the Connection Attempt Delay of HEv3 §9: longer than most round trips on the Internet,
+/// and a quarter of the first probe timeout of clients without a round-trip estimate (RFC 9002
 /// §6.2.2).
 const fn second_try_delay() -> Duration {
     Duration::from_millis(250)
@@ -186,7 +186,7 @@ const fn lossy_second_try_delay() -> Duration {
     Duration::from_millis(100)
 }
 
-/// When the first second try starts on a lossy network at the latest, and a short round trip more.
+/// Returns the latest start of the first second try on a lossy network, plus a short round trip.
 const fn lossy_head_start() -> Duration {
     Duration::from_millis(120)
 }
@@ -281,7 +281,7 @@ impl Policy {
         Self { head_start, lossy_head_start: head_start, ..self }
     }
 
-    /// The policy in whose times the tests of everything but second tries are written.
+    /// Returns the policy whose times are assumed by all tests except those of second tries.
     #[cfg(test)]
     pub(crate) fn of_first_tries() -> Self {
         Self {
@@ -310,7 +310,7 @@ impl Policy {
         }
     }
 
-    /// HEv3 §9: never below 10 ms, and min ≤ delay ≤ max.
+    /// Checks HEv3 §9: never below 10 ms, and min ≤ delay ≤ max.
     fn check_attempt_delays(&self) -> Result<(), PolicyError> {
         let bounds = [
             ("attempt_delay_max", self.attempt_delay_max, ATTEMPT_DELAY_FLOOR, ATTEMPT_DELAY_MAX),

@@ -185,7 +185,7 @@ impl Report {
     }
 }
 
-/// The plan, where every entry that never had its turn says so.
+/// Returns the plan, in which every entry that was never started says so.
 fn explained(race: &Race) -> Plan {
     let mut plan = race.plan().clone();
     let has_winner =

@@ -126,7 +126,7 @@ impl Resolution {
         resolution
     }
 
-    /// The resolution that a race with this setup needs.
+    /// Returns the resolution that a race with this set-up needs.
     pub(crate) fn of(setup: Arc<Setup>, now: Duration) -> Self {
         let mut resolution = Self::unasked(setup);
         // Where there is something to ask, nothing follows before there is an answer.
@@ -208,7 +208,7 @@ impl Resolution {
         self.known.services.to_vec()
     }
 
-    /// As [`Resolution::services`], without a copy.
+    /// Like [`Resolution::services`], but without a copy.
     pub(crate) const fn known_services(&self) -> &Arc<Vec<ServiceInfo>> {
         &self.known.services
     }
@@ -259,7 +259,7 @@ impl Resolution {
         self.setup.target.host.name().unwrap_or_default()
     }
 
-    /// HTTPS, AAAA and A of the host, in this order (HEv3 §4.1).
+    /// Queries HTTPS, AAAA and A of the host, in this order (HEv3 §4.1).
     fn ask_first(&mut self) {
         let setup = Arc::clone(&self.setup);
         let target = &setup.target;
@@ -273,7 +273,7 @@ impl Resolution {
         self.ask_addresses(name);
     }
 
-    /// What the aliases and records so far lead to.
+    /// Queries what the aliases and records so far lead to.
     fn ask_what_follows(&mut self, chain: &Chain) {
         for alias in &chain.aliases {
             self.ask(alias, RecordType::Https);
@@ -288,9 +288,9 @@ impl Resolution {
         }
     }
 
-    /// AAAA where IPv6 has connectivity, A where IPv4 has or a PREF64 is known. Where neither has,
-    /// both: a name can still be that of this machine, and the resolver knows better. A family that
-    /// is not wanted is not asked for, but for what a NAT64 can make of IPv4 addresses.
+    /// Queries AAAA if IPv6 has connectivity, and A if IPv4 has or a PREF64 is known. If neither
+    /// has, both: the name can still be that of this machine, and the resolver knows better. An
+    /// unwanted family is not queried, except for IPv4 addresses that a NAT64 can translate.
     fn ask_addresses(&mut self, name: &str) {
         let only = self.setup.policy.only_family;
         let offline = self.setup.network.is_offline();
@@ -380,10 +380,10 @@ impl Resolution {
             && (network.is_offline() || network.can_try(address.ip))
     }
 
-    /// Whether what is known is what the draft wants to be known: service information, and of a
-    /// service that it names the answer of the preferred family. Addresses to which no record
-    /// leads do not count while there are records, nor do hints that DNS denies: they belong at the
-    /// end.
+    /// Returns whether everything that the draft requires is known: service information, and for a
+    /// service that it names, the answer of the preferred family. Addresses to which no record
+    /// leads do not count while there are records, nor do hints that DNS denies: they are used
+    /// last.
     fn is_settled(&self, chain: &Chain, services: &[ServiceInfo]) -> bool {
         let has_records = !chain.records.is_empty();
         let counts = |service: &&ServiceInfo| !has_records || service.priority().is_some();
@@ -396,7 +396,7 @@ impl Resolution {
             })
     }
 
-    /// A positive or negative answer of the preferred family, or its hint.
+    /// Returns whether there is a positive or negative answer of the preferred family, or its hint.
     fn has_preferred_family(&self, service: &ServiceInfo) -> bool {
         let family =
             self.setup.policy.only_family.unwrap_or_else(|| {
@@ -412,15 +412,15 @@ impl Resolution {
                 .is_none_or(|question| question.answer.is_some())
     }
 
-    /// The records are relied on and cannot be had (RFC 9460 §3.1).
+    /// Returns whether the caller relies on the records and they are unavailable (RFC 9460 §3.1).
     fn is_given_up(&self, chain: &Chain) -> bool {
         let relies = self.setup.policy.rely_on_ech && self.is_protected(chain);
         relies && chain.end == End::Unavailable
     }
 
-    /// Whether what DNS says of the records is protected: each HTTPS answer on the way to them was.
-    /// Before the first one, what came of addresses has to tell; one answer that anybody could have
-    /// forged shows that the others need not be protected either.
+    /// Returns whether the DNS information about the records is protected: each HTTPS answer that
+    /// led to them was. Before the first one, the answers about addresses decide; a single answer
+    /// that could have been forged shows that the others need not be protected either.
     fn is_protected(&self, chain: &Chain) -> bool {
         let first = names::https_owner(self.name(), self.setup.target.port);
         let on_the_way = core::iter::once(&first).chain(&chain.aliases);
@@ -438,14 +438,15 @@ impl Resolution {
 }
 
 impl Question {
-    /// What of the answer is not used.
+    /// Returns the unused parts of the answer.
     fn notes(&self) -> impl Iterator<Item = Reason> + '_ {
         let kept = self.answer.as_ref().and_then(|answer| answer.as_ref().ok());
         kept.into_iter().flat_map(|kept| kept.notes(&self.query))
     }
 }
 
-/// Whether a failure says that there is nothing, rather than that nobody could be asked.
+/// Returns whether a failure means that there is no record, rather than that no server could be
+/// asked.
 fn is_negative(failure: &DnsFailure) -> bool {
     matches!(failure, DnsFailure::NoData | DnsFailure::NoSuchName)
 }

@@ -3,7 +3,7 @@
 //! A value depends on the seed and on its *purpose*, never on how many values were drawn before, so
 //! the order in which DNS answers arrive cannot change it.
 
-/// A well-mixed number for this use of the seed.
+/// Returns a well-mixed number for this use of the seed.
 pub(crate) fn draw(seed: u64, purpose: &[u8]) -> u64 {
     // FNV-1a over the purpose, then the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
     let hash = purpose.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, octet| {

@@ -70,7 +70,7 @@ impl Host {
 }
 
 impl fmt::Display for Host {
-    /// As it stands in a URL's authority: IPv6 in brackets.
+    /// Formats the host as in a URL's authority: IPv6 in brackets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name(name) => f.write_str(name),
@@ -186,7 +186,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// HTTP over TLS, versions 1.1 to 3.
+    /// Creates a target for HTTP over TLS, versions 1.1 to 3.
     pub fn https(host: Host, port: u16) -> Self {
         let service = Service::Http {
             stream_alpn: vec!["h2".into(), "http/1.1".into()],
@@ -195,13 +195,15 @@ impl Target {
         Self { host, port, service, security: Security::Tls }
     }
 
-    /// HTTP/1.1 in clear text. HTTPS records are not queried, since they would offer TLS.
+    /// Creates a target for HTTP/1.1 in clear text. HTTPS records are not queried, since they would
+    /// offer TLS.
     pub fn http(host: Host, port: u16) -> Self {
         let service = Service::Http { stream_alpn: vec!["http/1.1".into()], quic_alpn: Vec::new() };
         Self { host, port, service, security: Security::None }
     }
 
-    /// Any other service at `host:port`, over any of these transports, without ALPN.
+    /// Creates a target for any other service at `host:port`, over any of these transports, without
+    /// ALPN.
     pub fn plain(host: Host, port: u16, transports: Vec<Transport>, security: Security) -> Self {
         Self { host, port, service: Service::Plain { transports, alpn: Vec::new() }, security }
     }
@@ -232,7 +234,7 @@ impl Target {
 }
 
 impl fmt::Display for Target {
-    /// `host:port`.
+    /// Formats the target as `host:port`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.host, self.port)
     }
@@ -282,7 +284,7 @@ impl Service {
         }
     }
 
-    /// The versions of HTTP among it that are spoken over this transport.
+    /// Returns its versions of HTTP that are used over this transport.
     fn http_over(&self, transport: Transport) -> impl Iterator<Item = &Alpn> {
         let versions = match self {
             Self::Http { quic_alpn, .. } if transport.has_http3() => quic_alpn.as_slice(),

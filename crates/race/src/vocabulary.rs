@@ -59,7 +59,7 @@ pub(crate) fn https(host: &str, port: u16) -> Target {
     Target::https(Host::parse(host).unwrap(), port)
 }
 
-/// One line of a zone without TTL and class: `example.com HTTPS 1 . alpn=h3,h2 port=8443`. `-` in
+/// Parses a zone line without TTL and class: `example.com HTTPS 1 . alpn=h3,h2 port=8443`. `-` in
 /// place of the data is an answer without records.
 fn line(text: &str) -> (String, RecordType, &str) {
     let mut parts = text.splitn(3, ' ');
@@ -77,7 +77,7 @@ fn list<T: core::str::FromStr<Err: core::fmt::Debug>>(text: &str) -> Vec<T> {
     text.split(',').map(|item| item.parse().unwrap()).collect()
 }
 
-/// The data of an HTTPS record in presentation form.
+/// Parses the data of an HTTPS record in presentation form.
 pub(crate) fn https_record(data: &str) -> HttpsRecord {
     let mut parts = data.split_whitespace();
     let priority = parts.next().unwrap().parse().unwrap();
@@ -99,7 +99,7 @@ pub(crate) fn https_record(data: &str) -> HttpsRecord {
     record
 }
 
-/// The answer that these lines of one name and type make.
+/// Returns the answer that consists of these lines of one name and type.
 pub(crate) fn records(lines: &[&str]) -> (String, RecordType, Records) {
     let (name, record_type, _) = line(lines[0]);
     let data = lines.iter().map(|text| line(text).2).filter(|data| *data != "-");
@@ -127,7 +127,7 @@ pub(crate) struct Ladder {
 }
 
 impl Ladder {
-    /// For `https://example.com/` on this network.
+    /// Creates a resolution for `https://example.com/` on this network.
     pub(crate) fn on(network: NetworkView) -> Self {
         Self::of(https("example.com", 443), network, Policy::default(), 7)
     }
@@ -150,19 +150,19 @@ impl Ladder {
         }
     }
 
-    /// From here on answers come over protected DNS.
+    /// From now on, answers arrive over protected DNS.
     pub(crate) fn protected(mut self) -> Self {
         self.protected = true;
         self
     }
 
-    /// From here on answers come in the clear.
+    /// From now on, answers arrive over unprotected DNS.
     pub(crate) fn unprotected(mut self) -> Self {
         self.protected = false;
         self
     }
 
-    /// Exactly these questions have come out since this was last said, in this order.
+    /// Expects exactly these queries since the last check, in this order.
     pub(crate) fn asks(mut self, expected: &[&str]) -> Self {
         self.poll();
         let asked: Vec<String> = self.asked[self.seen..]
@@ -199,28 +199,28 @@ impl Ladder {
         self.resolution.handle_answer(self.now, answer);
     }
 
-    /// DNS answers with these lines, all of one name and type.
+    /// Answers with these lines, all of one name and type.
     pub(crate) fn answers(mut self, lines: &[&str]) -> Self {
         let (name, record_type, records) = records(lines);
         self.give(&name, record_type, Ok(records));
         self
     }
 
-    /// DNS fails: `fails("example.com AAAA -", …)`.
+    /// Fails a query: `fails("example.com AAAA -", …)`.
     pub(crate) fn fails(mut self, question: &str, failure: DnsFailure) -> Self {
         let (name, record_type, _) = line(question);
         self.give(&name, record_type, Err(failure));
         self
     }
 
-    /// Nothing may start, and no time is known at which it may.
+    /// Expects that nothing may start, with no known time at which it may.
     pub(crate) fn waits(self) -> Self {
         assert!(!self.resolution.may_move_on(self.now), "starts at {:?}", self.now);
         assert_eq!(self.resolution.next_timeout(), None);
         self
     }
 
-    /// Nothing may start before this many milliseconds have passed.
+    /// Expects that nothing may start before this number of milliseconds has passed.
     pub(crate) fn waits_for(self, milliseconds: u64) -> Self {
         assert!(!self.resolution.may_move_on(self.now), "starts at {:?}", self.now);
         assert_eq!(self.resolution.next_timeout(), Some(self.now + ms(milliseconds)));
@@ -229,7 +229,8 @@ impl Ladder {
         self
     }
 
-    /// The race may run, and its most wanted transport goes to these addresses in this order.
+    /// Expects that the race may run, and that its preferred transport uses these addresses in this
+    /// order.
     pub(crate) fn starts_with(self, expected: &[&str]) -> Self {
         assert!(self.resolution.may_move_on(self.now), "still waits at {:?}", self.now);
         assert_eq!(addresses(&self.plan()), expected);
@@ -250,7 +251,7 @@ impl Ladder {
     }
 }
 
-/// The addresses of a plan, in order, each once.
+/// Returns the addresses of a plan, in order, each once.
 pub(crate) fn addresses(plan: &Plan) -> Vec<String> {
     let mut addresses: Vec<String> = vec![];
     for entry in &plan.entries {
@@ -262,7 +263,7 @@ pub(crate) fn addresses(plan: &Plan) -> Vec<String> {
     addresses
 }
 
-/// The attempts of a plan with their starts in ms: `0 quic 2001:db8::1`.
+/// Returns the attempts of a plan with their starts in ms: `0 quic 2001:db8::1`.
 pub(crate) fn timetable(plan: &Plan) -> Vec<String> {
     let mut start = Duration::ZERO;
     plan.entries

@@ -209,7 +209,7 @@ impl Transport {
         }
     }
 
-    /// Whether HTTP in this version is spoken over it, for a version that it can
+    /// Returns whether this version of HTTP is used over it, for a version that it can
     /// [carry](Self::carries).
     pub(crate) fn speaks_http(self, version: &Alpn) -> bool {
         match self.facts().http {
@@ -218,38 +218,40 @@ impl Transport {
         }
     }
 
-    /// Whether DTLS can carry it (RFC 8261).
+    /// Returns whether DTLS can carry it (RFC 8261).
     pub(crate) const fn runs_in_dtls(self) -> bool {
         self.facts().runs_in_dtls
     }
 
-    /// Whether networks tell services over it apart by their ports.
+    /// Returns whether networks distinguish services over it by their ports.
     pub(crate) const fn has_port_on_path(self) -> bool {
         self.facts().has_port_on_path
     }
 
-    /// Whether what was lost is sent again by the round trip that is measured or remembered (RFC 9002
-    /// §6.2.1), not after a fixed time at least (RFC 6298 §2).
+    /// Returns whether retransmissions are timed by the measured or remembered round-trip time (RFC
+    /// 9002 §6.2.1), rather than by a fixed minimum (RFC 6298 §2).
     pub(crate) const fn probes_by_round_trip(self) -> bool {
         self.facts().probes_by_round_trip
     }
 
-    /// Whether a further attempt beside one that nobody answers is a new connection to the peer.
+    /// Returns whether a further attempt alongside an unanswered one is a new connection to the
+    /// peer.
     pub(crate) const fn has_second_tries(self) -> bool {
         self.facts().has_second_tries
     }
 
-    /// The transport that comes of it where the peer or the path does not take part in it.
+    /// Returns the transport that it falls back to if the peer or the path does not support it.
     pub(crate) const fn falls_back_to(self) -> Option<Self> {
         self.facts().falls_back_to
     }
 
-    /// The round trips until the transport is up, with its security if that is its own.
+    /// Returns the round trips until the transport is established, including its security if that
+    /// is built in.
     pub(crate) const fn round_trips(self) -> u32 {
         self.facts().round_trips
     }
 
-    /// The round trips until a connection under this security is up.
+    /// Returns the round trips until a connection with this security is established.
     pub(crate) const fn round_trips_under(self, security: Security) -> u32 {
         let facts = self.facts();
         match security {

@@ -30,7 +30,7 @@ impl Distances {
     /// A few hosts say nothing about the others.
     const LEAST: usize = 3;
 
-    /// These, and this host's, if a round trip was measured.
+    /// Returns these samples with this host's, if a round-trip time was measured.
     #[must_use]
     pub(super) fn and(mut self, host: u64, round_trip: Option<Duration>) -> Self {
         let Some(round_trip) = round_trip else { return self };
@@ -56,7 +56,7 @@ impl Distances {
         self.hosts.is_empty()
     }
 
-    /// The longest round trip of all these paths together, if they know hosts enough.
+    /// Returns the longest round-trip time of all these paths, if enough hosts are known.
     pub(super) fn longest<'a>(paths: impl Iterator<Item = &'a Self>) -> Option<Duration> {
         let mut hosts: Vec<u64> = Vec::new();
         let mut longest = Duration::ZERO;

@@ -12,7 +12,7 @@ use crate::evidence::{Cause, Level};
 /// success that "lasts" until then would never be questioned.
 const CLOCK_TOLERANCE: Duration = Duration::from_mins(1);
 
-/// Whether a row written at `at` can be believed at `now`.
+/// Returns whether a row written at `at` can be trusted at `now`.
 pub(super) fn is_credible(at: Duration, now: Duration) -> bool {
     at <= now.saturating_add(CLOCK_TOLERANCE)
 }
@@ -111,7 +111,7 @@ pub enum Outcome {
 }
 
 impl DatedOutcome {
-    /// Whether this is one silence that was cut short.
+    /// Returns whether this is a single silence that was cut short.
     pub(super) const fn is_in_doubt(&self) -> bool {
         matches!(self.outcome, Outcome::Bad { cause: Cause::Silent, strikes: 0, .. })
     }
@@ -170,7 +170,7 @@ impl PeerEntry {
         })
     }
 
-    /// Whether the peer has answered lately, and nothing since says otherwise.
+    /// Returns whether the peer has answered recently, with no later evidence to the contrary.
     pub(super) fn answers(&self, now: Duration, config: &Config) -> bool {
         matches!(of(self.reach.as_ref(), now, config), Verdict::Good { .. })
     }

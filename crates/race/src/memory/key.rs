@@ -113,7 +113,7 @@ impl Key {
         text
     }
 
-    /// The least key of this host on this network, for a range over sorted keys.
+    /// Returns the smallest key of this host on this network, for a range over sorted keys.
     pub(super) fn first_of_host(network: &NetworkId, host: &Host) -> Self {
         let subject = Subject::Peer {
             host: host.clone(),
@@ -124,7 +124,7 @@ impl Key {
         Self { network: network.clone(), subject }
     }
 
-    /// The least key about this network itself, for a range over sorted keys.
+    /// Returns the smallest key about this network itself, for a range over sorted keys.
     pub(super) fn first_path(network: &NetworkId) -> Self {
         let subject = Subject::Path { transport: Transport::Tcp, family: Family::V4, port: 0 };
         Self { network: network.clone(), subject }
@@ -192,13 +192,14 @@ impl FromStr for Key {
     }
 }
 
-/// The port that decides whether a network lets a candidate through: none for SCTP, where the
-/// protocol number is all that is seen, or the one UDP port of its encapsulation (RFC 6951).
+/// Returns the port that determines whether a network passes a candidate: none for SCTP, where only
+/// the protocol number is visible, or the single UDP port of its encapsulation (RFC 6951).
 pub(crate) fn path_port(candidate: &Candidate) -> u16 {
     if candidate.transport.has_port_on_path() { candidate.address.port() } else { 0 }
 }
 
-/// A flow label is not part of an address's identity, and the text form has no place for it.
+/// Removes the flow label, which is not part of an address's identity and has no place in its text
+/// form.
 pub(super) fn without_flow_label(address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V4(_) => address,
@@ -206,8 +207,8 @@ pub(super) fn without_flow_label(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// A literal starts with `=`, which [`push_escaped`] never writes, so that a name which looks like
-/// an address stays a name.
+/// Appends a host. A literal address starts with `=`, which [`push_escaped`] never writes, so that
+/// a name which looks like an address remains a name.
 fn push_host(text: &mut String, host: &Host) {
     match host {
         Host::Name(name) => push_escaped(text, name),

@@ -90,7 +90,7 @@ enum News<'a> {
     Bad(&'a Failure),
 }
 
-/// What this says about reaching the peer, whoever asks and for whatever.
+/// Returns what this evidence means for reaching the peer, whoever asks and for any purpose.
 fn of_reach(evidence: &Evidence) -> Option<News<'_>> {
     let answered = |level: Level| {
         (level >= Level::Answered).then_some(News::Good(level.min(Level::Transport)))
@@ -105,7 +105,7 @@ fn of_reach(evidence: &Evidence) -> Option<News<'_>> {
     }
 }
 
-/// What this says about security, for what was offered and trusted.
+/// Returns what this evidence means for security, given what was offered and trusted.
 fn of_set_up(evidence: &Evidence) -> Option<News<'_>> {
     if evidence.candidate.security == Security::None {
         return None;
@@ -117,8 +117,9 @@ fn of_set_up(evidence: &Evidence) -> Option<News<'_>> {
     }
 }
 
-/// Whether a failure came once the peer had been reached, and so concerns only who offers and trusts
-/// the same. QUIC's transport and its security come up together (RFC 9001 §4.1).
+/// Returns whether a failure occurred after the peer had been reached, and therefore concerns only
+/// attempts with the same offer and trust. QUIC's transport and its security are established
+/// together (RFC 9001 §4.1).
 fn is_of_set_up(evidence: &Evidence, failure: &Failure) -> bool {
     let candidate = &evidence.candidate;
     let begins_at =
@@ -128,7 +129,7 @@ fn is_of_set_up(evidence: &Evidence, failure: &Failure) -> bool {
             || matches!(failure.cause, Cause::Tls | Cause::Certificate))
 }
 
-/// What was seen after this news; `None` if it is no news.
+/// Returns the state after this news; `None` if nothing changes.
 fn seen_after(
     known: Option<DatedOutcome>,
     news: News<'_>,
@@ -158,13 +159,13 @@ fn seen_after(
     Some(DatedOutcome { at: evidence.at, outcome })
 }
 
-/// What goes wrong on this machine says nothing about anybody else.
+/// Returns whether a cause concerns the peer: errors on this machine say nothing about others.
 fn is_about_peer(cause: Cause) -> bool {
     !matches!(cause, Cause::Unsupported | Cause::Local)
 }
 
-/// Whether the network let packets of the peer through: `None` if the evidence does not tell. A
-/// refusal may come from the peer or from a firewall, so it does not.
+/// Returns whether the network passed packets from the peer; `None` if the evidence does not show
+/// it. A refusal may come from the peer or from a firewall, so it does not.
 fn heard(evidence: &Evidence) -> Option<bool> {
     if evidence.level >= Level::Answered {
         return Some(true);
@@ -177,8 +178,8 @@ fn heard(evidence: &Evidence) -> Option<bool> {
     }
 }
 
-/// A peer that answered lately and is silent now: a packet was lost, or so much is likely. Of a
-/// peer that never answered, silence tells nothing of the kind.
+/// Returns the loss that is likely if a peer that answered recently is silent now. Silence of a
+/// peer that never answered shows no loss.
 fn lost_of_good(before: Verdict, evidence: &Evidence) -> Option<bool> {
     let was_good = matches!(before, Verdict::Good { .. });
     let is_silent = evidence.failure.as_ref().is_some_and(|it| it.cause == Cause::Silent);
@@ -260,7 +261,7 @@ pub fn forget_row(key: &Key, entry: Entry, host: &Host) -> Option<Entry> {
     }
 }
 
-/// FNV-1a, 64 bits: stable across processes, and only there to tell hosts apart.
+/// Computes FNV-1a with 64 bits: stable across processes, and only used to distinguish hosts.
 fn hash(host: &Host) -> u64 {
     const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01b3;

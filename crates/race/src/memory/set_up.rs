@@ -30,7 +30,7 @@ impl SetUp {
         is_secured.then(|| Self { alpn: candidate.alpn.clone(), trust: trust.clone() })
     }
 
-    /// Whether this is the set-up of the candidate.
+    /// Returns whether this is the set-up of the candidate.
     pub(super) fn is_of(&self, candidate: &Candidate, trust: &Trust) -> bool {
         candidate.security != Security::None && self.alpn == candidate.alpn && self.trust == *trust
     }
@@ -87,8 +87,8 @@ impl PeerEntry {
 
 #[cfg(test)]
 impl PeerEntry {
-    /// What is known of a candidate under TLS that offers nothing, to whom trusts as tests do
-    /// unless they say otherwise.
+    /// Returns what is known of a candidate under TLS without an offer, for the default trust of
+    /// tests.
     pub(crate) fn under_tls(at: Duration, outcome: Outcome) -> Self {
         let seen = DatedOutcome { at, outcome };
         let (reach, secured) = match outcome {

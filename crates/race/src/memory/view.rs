@@ -52,7 +52,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// When a retest fell due; zero for everything that waits for no back-off.
+    /// Returns when a retest fell due; zero for everything that is not waiting for a back-off.
     pub(crate) const fn due_since(self) -> Duration {
         match self {
             Self::RetestDue { since, .. } => since,

@@ -74,7 +74,8 @@ pub(super) fn order<'a>(
     ordered
 }
 
-/// The least round trip to an address over any transport of the policy, and whether it was used.
+/// Returns the smallest round-trip time to an address over any transport of the policy, and whether
+/// the address was used.
 fn history(
     request: &PlanRequest<'_>,
     service: &ServiceInfo,

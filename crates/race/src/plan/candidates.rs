@@ -26,7 +26,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// The best candidate without a route, for when there is no other.
+    /// Takes the best candidate without a route, for use if there is no other.
     pub(super) fn take_unroutable(&mut self) -> Option<Draft> {
         let best = (0..self.unroutable.len()).min_by_key(|at| self.unroutable[*at].place)?;
         Some(self.unroutable.remove(best))
@@ -37,7 +37,7 @@ impl Found {
     }
 }
 
-/// Every candidate of the request, address by address, so that a bound cuts off the least
+/// Finds every candidate of the request, address by address, so that a limit cuts off the least
 /// preferred addresses and not a transport.
 pub(super) fn find(request: &PlanRequest<'_>) -> Found {
     let mut found = Found::default();
@@ -69,7 +69,7 @@ pub(super) fn find(request: &PlanRequest<'_>) -> Found {
     found
 }
 
-/// The candidates of one service: from hints that DNS denies, or from its other addresses.
+/// Adds the candidates of one service: from hints that DNS denies, or from its other addresses.
 fn add_service(
     found: &mut Found,
     request: &PlanRequest<'_>,
@@ -103,7 +103,7 @@ fn add_service(
     }
 }
 
-/// Why the service is not spoken over the transport by anybody, if so.
+/// Returns why the service is not available over the transport in general, if so.
 fn not_spoken(request: &PlanRequest<'_>, transport: Transport) -> Option<Reason> {
     if !request.target.service.is_spoken_over(transport) {
         Some(Reason::NotSpoken { transport })
@@ -114,10 +114,11 @@ fn not_spoken(request: &PlanRequest<'_>, transport: Transport) -> Option<Reason>
     }
 }
 
-/// The protocols to offer to this service over this transport, or why it is not tried
-/// (RFC 9460 §7.1.2). Where one protocol of the record is spoken, all that the caller speaks over
-/// the transport are offered: a record must not narrow what TLS negotiates. QUIC that no record
-/// lists is left out beside records, unless the caller has nothing else to fall back to.
+/// Returns the protocols to offer to this service over this transport, or why it is not tried (RFC
+/// 9460 §7.1.2). If one protocol of the record is supported, all protocols that the caller supports
+/// over the transport are offered: a record must not restrict what TLS negotiates. QUIC that is not
+/// listed in any record is left out if there are records, unless the caller has nothing else to
+/// fall back to.
 fn offer(
     request: &PlanRequest<'_>,
     service: &ServiceInfo,
@@ -146,8 +147,8 @@ fn is_http(request: &PlanRequest<'_>) -> bool {
     matches!(request.target.service, Service::Http { .. })
 }
 
-/// QUIC carries TLS itself, and DTLS is nothing that TCP could carry: each transport gets the
-/// equivalents that it has (RFC 9621 §3.2).
+/// Returns the equivalent security protocols of a transport (RFC 9621 §3.2): QUIC has TLS built in,
+/// and TCP cannot carry DTLS.
 pub(super) fn securities(
     policy: &Policy,
     transport: Transport,
@@ -249,7 +250,7 @@ fn add(
     }
 }
 
-/// Why the candidate is not tried, whatever the network offers, if so.
+/// Returns why the candidate is not tried, whatever the network provides, if so.
 fn not_tried(
     request: &PlanRequest<'_>,
     ordered: &Ordered<'_>,
@@ -267,7 +268,7 @@ fn not_tried(
     lacking.map(|UnavailableTransport { why, .. }| Reason::Lacking { transport, why: why.clone() })
 }
 
-/// Whether a service without a record is one to which records lead all the same.
+/// Returns whether a service without a record is nevertheless one that records lead to.
 fn is_beside_records(request: &PlanRequest<'_>, service: &ServiceInfo) -> bool {
     let leads_there =
         |other: &ServiceInfo| other.priority().is_some() && other.name == service.name;
@@ -303,7 +304,7 @@ fn service_reasons(
     reasons
 }
 
-/// The address as it goes on the wire, through NAT64 where there is no other way.
+/// Returns the address used on the wire, through NAT64 if there is no other way.
 fn wire_address(
     request: &PlanRequest<'_>,
     service: &ServiceInfo,

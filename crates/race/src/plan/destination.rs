@@ -50,7 +50,7 @@ const RULES: [AddressRule; 9] = [
 pub(super) struct Rank([u64; RULES.len()]);
 
 impl Rank {
-    /// The rank of a destination on this network, with what the memory knows of it.
+    /// Returns the rank of a destination on this network, with what the memory knows of it.
     pub(super) fn of(
         network: &NetworkView,
         address: IpAddr,
@@ -76,13 +76,13 @@ impl Rank {
     }
 }
 
-/// The rule that puts the second behind the first.
+/// Returns the rule that ranks the second after the first.
 pub(super) fn rule_between(first: &Rank, second: &Rank) -> AddressRule {
     let differs = first.0.iter().zip(&second.0).position(|(one, other)| one != other);
     differs.map_or(AddressRule::AsAnswered, |rule| RULES[rule])
 }
 
-/// The address as the policy table sees it.
+/// Returns the address as used by the policy table.
 fn mapped(address: IpAddr) -> u128 {
     match address {
         IpAddr::V6(address) => address.to_bits(),
@@ -90,7 +90,7 @@ fn mapped(address: IpAddr) -> u128 {
     }
 }
 
-/// Precedence and label.
+/// Returns precedence and label.
 fn policy(address: IpAddr) -> (u64, u8) {
     let bits = mapped(address);
     POLICY_TABLE
@@ -99,7 +99,8 @@ fn policy(address: IpAddr) -> (u64, u8) {
         .map_or((0, 0), |(_, _, precedence, label)| (*precedence, *label))
 }
 
-/// RFC 6724 §3.1 and §3.2: loopback counts as link-local, private IPv4 as global.
+/// Returns the scope according to RFC 6724 §3.1 and §3.2: loopback counts as link-local, private
+/// IPv4 as global.
 fn scope(address: IpAddr) -> u64 {
     match address {
         IpAddr::V4(address) if address.is_loopback() || address.is_link_local() => SCOPE_LINK_LOCAL,
@@ -112,8 +113,8 @@ fn scope(address: IpAddr) -> u64 {
     }
 }
 
-/// The source that the kernel would choose among those given: RFC 6724 §5 with rules 1, 2, 3, 6
-/// and 8; the others speak about interfaces and temporary addresses.
+/// Returns the source that the kernel would choose among those given: RFC 6724 §5 with rules 1, 2,
+/// 3, 6 and 8; the other rules concern interfaces and temporary addresses.
 fn source_for(network: &NetworkView, destination: IpAddr) -> Option<SourceAddress> {
     if destination.is_loopback() {
         let prefix_len = if destination.is_ipv4() { 8 } else { 128 };
@@ -146,9 +147,9 @@ fn source_for(network: &NetworkView, destination: IpAddr) -> Option<SourceAddres
         .copied()
 }
 
-/// Leading bits in common, no more than the source's prefix has (RFC 6724 §2.2). IPv4 counts only
-/// within the source's own subnet: elsewhere, addresses near by number are not near by wire, and
-/// the rule would undo the round robin of DNS.
+/// Returns the number of common leading bits, at most the length of the source's prefix (RFC 6724
+/// §2.2). IPv4 counts only within the source's own subnet: elsewhere, numerically close addresses
+/// are not close in the network, and the rule would undo the round robin of DNS.
 fn matching_prefix(source: &SourceAddress, destination: IpAddr) -> u32 {
     let prefix_len = u32::from(source.prefix_len);
     match (source.address, destination) {

@@ -69,7 +69,8 @@ impl Weighed {
         Self { from_memory: standing == Standing::Good, retest: false, due_since, draft, standing }
     }
 
-    /// What works and what is untried stay with their priority; the rest goes behind all.
+    /// Returns the block: working and untried candidates keep their priority; the others follow all
+    /// of them.
     fn block(&self) -> (Standing, (u8, u32), Standing) {
         let class = match self.standing {
             Standing::Good | Standing::Untried => Standing::Good,
@@ -113,9 +114,9 @@ fn judge(request: &PlanRequest<'_>, draft: &Draft, verdict: Verdict) -> (Standin
     }
 }
 
-/// What has been due for longest of each way goes beside a working connection; one of each is
-/// enough to learn, and the others of a way have their turns in later races. Where nothing better
-/// stands before them, they are ordinary attempts.
+/// Marks as retests the candidates that have been due longest, one for each way to connect: one is
+/// enough to learn, and the others have their turns in later races. If nothing better precedes
+/// them, they are ordinary attempts.
 fn mark_retests(weighed: &mut [Weighed]) {
     if !weighed.iter().any(|one| one.standing <= Standing::Untried) {
         return;
@@ -132,8 +133,8 @@ fn mark_retests(weighed: &mut [Weighed]) {
     }
 }
 
-/// The best untried candidate of the same services that goes a more wanted way (transport, then
-/// family) than the best that works.
+/// Marks the best untried candidate of the same services that is preferred (by transport, then
+/// family) to the best working one.
 fn mark_more_wanted(weighed: &mut [Weighed]) {
     let Some(good) = weighed.iter().find(|one| one.standing == Standing::Good) else { return };
     let (block, rank) = (good.draft.place.block(), good.draft.place.rank());

@@ -39,7 +39,7 @@ struct Timed {
     weighed: Weighed,
 }
 
-/// The entries in order of starting.
+/// Returns the entries in the order in which they start.
 pub(super) fn entries(policy: &Policy, waits: &Waits, blocks: Vec<Vec<Weighed>>) -> Vec<Entry> {
     let mut timed: Vec<Timed> = Vec::new();
     let mut remembered = None;
@@ -85,8 +85,8 @@ pub(super) fn entries(policy: &Policy, waits: &Waits, blocks: Vec<Vec<Weighed>>)
         .collect()
 }
 
-/// The attempts of one block: each transport a lane, each lane after the head start of those
-/// before it.
+/// Schedules the attempts of one block: each transport is a lane, and each lane starts after the
+/// head starts of those before it.
 fn lanes(
     policy: &Policy,
     waits: &Waits,
@@ -136,7 +136,7 @@ fn lanes(
     timed
 }
 
-/// Why the first attempt of all goes over this transport.
+/// Returns why the very first attempt uses this transport.
 fn choice(policy: &Policy, transport: Transport) -> Reason {
     match policy.rank(transport) {
         Some(0) => Reason::FirstChoice { transport },
@@ -144,8 +144,8 @@ fn choice(policy: &Policy, transport: Transport) -> Reason {
     }
 }
 
-/// The Connection Attempt Delay after an attempt with this remembered round trip, and the round
-/// trip if it counted.
+/// Returns the Connection Attempt Delay after an attempt with this remembered round-trip time, and
+/// that time if it was used.
 fn attempt_delay(policy: &Policy, rtt: Option<Duration>) -> (Duration, Option<Duration>) {
     let adapted = match rtt {
         Some(rtt) => rtt.saturating_mul(ROUND_TRIPS_TO_RETRANSMISSION),
@@ -154,17 +154,17 @@ fn attempt_delay(policy: &Policy, rtt: Option<Duration>) -> (Duration, Option<Du
     (adapted.min(policy.attempt_delay_max).max(policy.attempt_delay_min), rtt)
 }
 
-/// The head start of the lane that opens with this remembered round trip before the lane that opens
-/// with `next`, and its reason.
+/// Returns the head start of the lane that begins with this remembered round-trip time over the
+/// lane that begins with `next`, and its reason.
 ///
-/// It is never less than without memory, for the wait costs less than a second handshake. It is
-/// what the more wanted transport needs for its answer, so that the other does not start for
-/// nothing; unless that is long ([`REMEMBERED_HEAD_START_MAX`]), or the network loses packets, or
-/// the other would long be ready by then. For a connection is not to become slower by what is
-/// remembered: as far as round trips foretell, nobody waits longer than the least head start
-/// beyond what the lesser transport needs, but for a more wanted one that has answered by then: that
-/// is waited for (HEv3 §6.1). The late switch still leads to the more
-/// wanted one.
+/// It is never shorter than without memory, because the wait costs less than a second handshake. It
+/// is the time that the preferred transport needs for its answer, so that the other one is not
+/// started in vain; unless that is long ([`REMEMBERED_HEAD_START_MAX`]), or the network loses
+/// packets, or the other one would be ready long before. A connection must not become slower
+/// because of what is remembered: as far as round-trip times predict, no one waits longer than the
+/// minimum head start beyond the time that the less preferred transport needs, except for a
+/// preferred one that has answered by then, which is waited for (HEv3 §6.1). The late switch still
+/// leads to the preferred one.
 fn head_start(
     waits: &Waits,
     (of, rtt): (Transport, Option<Duration>),
@@ -186,7 +186,8 @@ fn head_start(
     (needs, Reason::HeadStart { of, delay: needs, rtt: Some(rtt) })
 }
 
-/// How long the handshakes of this candidate take by its remembered round trip.
+/// Returns how long the handshakes of this candidate take according to its remembered round-trip
+/// time.
 fn handshakes(draft: &Draft) -> Option<Duration> {
     let Candidate { transport, security, .. } = draft.candidate;
     Some(draft.rtt?.saturating_mul(transport.round_trips_under(security)))

@@ -27,12 +27,12 @@ pub(super) struct Waits {
     pub(super) note: Option<Reason>,
 }
 
-/// How long an attempt is waited for where the round trip to its host is known.
+/// Returns how long to wait for an attempt if the round-trip time to its host is known.
 pub(crate) fn known_patience(rtt: Duration) -> Duration {
     rtt.saturating_mul(ROUND_TRIPS).saturating_add(WORK)
 }
 
-/// How a race under this policy waits, by what is remembered of the network.
+/// Returns how a race with this policy waits, given what is remembered of the network.
 pub(super) fn waits(request: &PlanRequest<'_>) -> Waits {
     let (policy, view, now) = (request.policy, request.view, request.now);
     let is_asked = !policy.ignore_memory;

@@ -69,7 +69,7 @@ impl fmt::Display for Reason {
 }
 
 impl Reason {
-    /// What the memory says, and what follows from it.
+    /// Writes what the memory knows, and its consequences.
     fn say_memory(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::KnownGood { rtt: None } => f.write_str("worked recently on this network"),
@@ -115,7 +115,7 @@ impl Reason {
         }
     }
 
-    /// What the policy, the records and the addresses say.
+    /// Writes reasons from the policy, the records and the addresses.
     fn say_order(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::FirstChoice { transport } => {
@@ -185,7 +185,7 @@ impl Reason {
         }
     }
 
-    /// Where an address comes from, and why it does not serve.
+    /// Writes where an address comes from, and why it is not suitable.
     fn say_address(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Hint { name } => {
@@ -233,7 +233,7 @@ impl Reason {
         }
     }
 
-    /// What was more than is used.
+    /// Writes what exceeded limits.
     fn say_bounds(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooManyAddresses { name, record_type, used, ignored } => {
@@ -263,8 +263,8 @@ impl Reason {
         }
     }
 
-    /// What is wrong with records. The last link of the chain: a variant without a sentence of its
-    /// own shows its fields.
+    /// Writes what is wrong with records. This is the last link of the chain: a variant without its
+    /// own sentence shows its fields.
     fn say_records(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::MandatoryUnknown { name, keys } => write!(

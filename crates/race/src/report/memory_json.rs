@@ -83,7 +83,7 @@ impl MemoryRowJson {
     }
 }
 
-/// What people call the networks.
+/// Returns the readable names of the networks.
 fn names(records: &[Record]) -> BTreeMap<NetworkId, String> {
     let named = records.iter().filter_map(|record| match &record.entry {
         Entry::Network(entry) => Some((record.key.network.clone(), entry.name.clone())),
@@ -92,7 +92,7 @@ fn names(records: &[Record]) -> BTreeMap<NetworkId, String> {
     named.collect()
 }
 
-/// One whose key and entry disagree was damaged and says nothing.
+/// Converts a record; one whose key and entry disagree is damaged and ignored.
 fn of_record(record: &Record, now: Duration, config: &Config) -> Vec<MemoryRowJson> {
     let mut row = MemoryRowJson { network: record.key.network.0.clone(), ..Default::default() };
     match (&record.key.subject, &record.entry) {

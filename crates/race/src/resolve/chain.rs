@@ -35,7 +35,7 @@ pub(super) enum End {
 }
 
 impl Chain {
-    /// The chain of a target for which no HTTPS records are asked.
+    /// Returns the chain of a target for which no HTTPS records are queried.
     pub(super) const fn none() -> Self {
         Self {
             owner: String::new(),
@@ -85,7 +85,7 @@ impl Chain {
         }
     }
 
-    /// As if there were no records at all: back to the host's own addresses (RFC 9460 §3.1).
+    /// Falls back to the host's own addresses, as if there were no records (RFC 9460 §3.1).
     fn broken(mut self, note: Reason) -> Self {
         self.notes.push(note);
         self.aliases.clear();

@@ -31,7 +31,7 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// What is kept of these records; an answer of another type than asked cannot be understood.
+    /// Returns what is kept of these records; an answer of another type than queried is invalid.
     pub(super) fn of(asked: RecordType, records: Records) -> Result<Self, DnsFailure> {
         match (asked, records) {
             (RecordType::Https, Records::Https(records)) => Ok(Self::of_records(records)),
@@ -76,7 +76,7 @@ impl Kept {
         self.records.is_empty() && self.addresses.is_empty()
     }
 
-    /// What of the answer to this query is not used.
+    /// Returns the unused parts of the answer to this query.
     pub(super) fn notes(&self, query: &Query) -> Vec<Reason> {
         let mut notes = vec![];
         let name = || query.name.clone();

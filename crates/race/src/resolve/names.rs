@@ -13,13 +13,14 @@ const MAX_NAME: usize = 253;
 /// Octets of a label (RFC 1035 §2.3.4).
 const MAX_LABEL: usize = 63;
 
-/// Where the HTTPS records of this host and port stand: Port Prefix Naming (RFC 9460 §9.1).
+/// Returns the owner name of the HTTPS records of this host and port: Port Prefix Naming (RFC 9460
+/// §9.1).
 pub(super) fn https_owner(host: &str, port: u16) -> String {
     if port == DEFAULT_PORT { host.into() } else { format!("_{port}._https.{host}") }
 }
 
-/// A TargetName from the wire in the form in which names are compared; `None` if it is no name
-/// that can be asked. The root, an empty name, is for the caller to understand.
+/// Converts a TargetName from the wire to the form in which names are compared; `None` if it is not
+/// a name that can be queried. The root, an empty name, must be handled by the caller.
 pub(super) fn target_name(name: &str) -> Option<String> {
     let name = name.strip_suffix('.').unwrap_or(name);
     let fits = name.len() <= MAX_NAME
@@ -28,7 +29,8 @@ pub(super) fn target_name(name: &str) -> Option<String> {
     fits.then(|| name.to_ascii_lowercase())
 }
 
-/// The names other than the host's own that the records lead to, each once, best record first.
+/// Returns the names other than the host's own that the records lead to, each once, best record
+/// first.
 pub(super) fn led_to<'a>(
     records: &'a [ServiceRecord],
     host: &'a str,

@@ -40,7 +40,7 @@ pub(super) struct ServiceRecord {
 }
 
 impl ServiceRecord {
-    /// The hints at the addresses for which this record type is asked.
+    /// Returns the hints, which are addresses that this record type would provide.
     pub(super) fn hints(&self, record_type: RecordType) -> impl Iterator<Item = IpAddr> + '_ {
         let (v6, v4): (&[Ipv6Addr], &[Ipv4Addr]) = match record_type {
             RecordType::Aaaa => (&self.ipv6_hint, &[]),
@@ -83,8 +83,8 @@ pub(super) fn judge(
     Judged::Services(services)
 }
 
-/// One alias among those of the set; several are a mistake of the zone, and one is drawn
-/// (RFC 9460 §2.4.2).
+/// Returns one alias of the set; several are an error of the zone, and one is chosen at random (RFC
+/// 9460 §2.4.2).
 fn alias(owner: &str, records: &[HttpsRecord], draw_from: u64, notes: &mut Vec<Reason>) -> Judged {
     let mut targets: Vec<String> = Vec::new();
     for record in records.iter().filter(|record| record.priority == 0) {

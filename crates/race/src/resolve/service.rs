@@ -70,7 +70,7 @@ impl ServiceInfo {
     }
 }
 
-/// The service of a host that DNS is not asked about.
+/// Returns the service of a host that is not looked up in DNS.
 pub(super) fn local(target: &Target, addresses: &[(IpAddr, u32)], origin: Origin) -> ServiceInfo {
     ServiceInfo {
         name: target.host.to_string(),
@@ -89,8 +89,8 @@ pub(super) fn local(target: &Target, addresses: &[(IpAddr, u32)], origin: Origin
     }
 }
 
-/// Records by priority, then, as if there were none, the alias's target and the host itself
-/// (RFC 9460 §3). What of these a record covers is told apart where candidates are made.
+/// Returns the records by priority, then, as if there were none, the alias's target and the host
+/// itself (RFC 9460 §3). What a record covers is excluded when candidates are created.
 pub(super) fn list(resolution: &Resolution, chain: &Chain) -> Vec<ServiceInfo> {
     let port = resolution.setup.target.port;
     let mut services: Vec<ServiceInfo> = chain
@@ -122,17 +122,18 @@ pub(super) fn list(resolution: &Resolution, chain: &Chain) -> Vec<ServiceInfo> {
     services
 }
 
-/// Whether nothing may be tried but what the records lead to: the caller relies on ECH, and each of
-/// them has it (RFC 9848 §5.1). Who can forge the answers can leave ECH out of them, but a client
-/// that goes around those that have it would not even need that.
+/// Returns whether only what the records lead to may be tried: the caller relies on ECH, and each
+/// of them has it (RFC 9848 §5.1). An attacker who can forge the answers can omit ECH from them,
+/// but with a client that bypasses those with ECH this would not even be necessary.
 pub(super) fn relies_on_records(resolution: &Resolution, chain: &Chain) -> bool {
     resolution.setup.policy.rely_on_ech
         && !chain.records.is_empty()
         && chain.records.iter().all(|record| record.ech.is_some())
 }
 
-/// The addresses of a name: of each family the answer, and until it is there the record's hints. An
-/// answer without an address puts none in their place (RFC 9460 §7.3): they stay, behind all others.
+/// Returns the addresses of a name: the answer of each family, and until it arrives the record's
+/// hints. An answer without an address does not remove them (RFC 9460 §7.3): they remain, after all
+/// others.
 fn addresses(
     resolution: &Resolution,
     name: &str,
@@ -159,8 +160,8 @@ fn addresses(
     list.addresses
 }
 
-/// The answer for this name and type, empty if there is no such address; nothing if it is not in or
-/// could not be had.
+/// Returns the answer for this name and type, empty if there is no such address; `None` if it has
+/// not arrived or failed.
 fn answered<'a>(
     resolution: &'a Resolution,
     name: &str,
