@@ -47,7 +47,7 @@ impl Body {
         Self(Content::Stream(UnsyncBoxBody::new(body)))
     }
 
-    /// A body whose errors are ours already.
+    /// Boxes a body whose error type is already ours.
     pub(crate) fn boxed(body: impl HttpBody<Data = Bytes, Error = Error> + Send + 'static) -> Self {
         Self(Content::Stream(UnsyncBoxBody::new(body)))
     }
@@ -85,7 +85,7 @@ impl Body {
         Ok(Self::boxed(Announced::new(Self::from_reader(file.take(length)), length)))
     }
 
-    /// Whether there is none, not even one that turns out to be empty.
+    /// Returns whether there is no body, not even an empty one.
     pub(crate) const fn is_none(&self) -> bool {
         matches!(self.0, Content::Empty)
     }
@@ -95,7 +95,7 @@ impl Body {
         self.in_memory().map(Self::from)
     }
 
-    /// All octets, if they are in memory.
+    /// Returns all octets, if they are in memory.
     pub(crate) fn in_memory(&self) -> Option<Bytes> {
         match &self.0 {
             Content::Empty => Some(Bytes::new()),

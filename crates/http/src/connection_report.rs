@@ -38,7 +38,7 @@ impl ConnectionReport {
         self
     }
 
-    /// What belongs to the candidate rather than to this connection.
+    /// Returns what belongs to the candidate rather than to this connection.
     pub(crate) fn handles(&self) -> (Recording, Feedback) {
         (self.recording.clone(), self.feedback.clone())
     }
@@ -65,18 +65,18 @@ impl ConnectionReport {
         self.recording.trace()
     }
 
-    /// The peer's application answered.
+    /// Records that the peer's application has answered.
     pub(crate) fn first_byte_seen(&self) {
         self.feedback.first_byte_seen();
     }
 
-    /// The connection came up and then ended without a response: the memory is told.
+    /// Reports to the memory that the connection was established and then ended without a response.
     pub(crate) fn failed(&self, error: &Error) {
         self.broke(error.broke().unwrap_or(Cause::Reset), Level::Security, error);
     }
 
-    /// The connection ended in the middle of a response: the memory is told, if that says
-    /// something about the path.
+    /// Reports to the memory that the connection ended in the middle of a response, if that is
+    /// informative about the path.
     pub(crate) fn failed_in_body(&self, error: &Error) {
         if let Some(cause) = error.broke() {
             self.broke(cause, Level::FirstByte, error);

@@ -8,12 +8,12 @@ use url::Url;
 
 use crate::{Error, Kind, Versions, text_without_password};
 
-/// Whether the transport carries a stream of bytes for HTTP.
+/// Returns whether the transport carries a byte stream for HTTP.
 pub(crate) const fn is_stream(transport: Transport) -> bool {
     !transport.has_http3()
 }
 
-/// An absolute `http` or `https` URL.
+/// Parses an absolute `http` or `https` URL.
 pub(crate) fn parse(text: &str) -> Result<Url, Error> {
     let refuse =
         |why: String| Error::new(Kind::Url, format!("{:?}: {why}", text_without_password(text)));
@@ -25,7 +25,7 @@ pub(crate) fn parse(text: &str) -> Result<Url, Error> {
     }
 }
 
-/// Whom to reach at this place, by one who speaks these versions.
+/// Returns the target at this destination, for these versions of HTTP.
 pub(crate) fn target(host: Host, port: u16, https: bool, versions: Versions) -> Target {
     if !https {
         return Target::http(host, port);
@@ -35,7 +35,7 @@ pub(crate) fn target(host: Host, port: u16, https: bool, versions: Versions) -> 
     Target { host, port, security: Security::Tls, service }
 }
 
-/// Where a URL leads: its host, its port, and whether TLS is wanted there.
+/// Returns the destination of a URL: its host, its port, and whether TLS is required.
 pub(crate) fn place(url: &Url) -> Result<(Host, u16, bool), Error> {
     let refuse = |why: String| Error::new(Kind::Url, why);
     let host = url.host_str().ok_or_else(|| refuse("it has no host".to_owned()))?;

@@ -232,7 +232,7 @@ impl Error {
         }))
     }
 
-    /// An error whose detail is what the source says, with all that lies beneath it.
+    /// Creates an error whose detail is the text of the source, with all its causes.
     pub(crate) fn from_source(
         kind: Kind,
         source: impl Into<Box<dyn StdError + Send + Sync>>,
@@ -248,13 +248,13 @@ impl Error {
         self
     }
 
-    /// Names the URL, unless a layer below has named one.
+    /// Adds the URL, unless a lower layer has added one.
     pub(crate) fn at(mut self, url: &url::Url) -> Self {
         self.0.url.get_or_insert_with(|| without_password(url));
         self
     }
 
-    /// Names the candidate, unless a layer below has named one.
+    /// Adds the candidate, unless a lower layer has added one.
     pub(crate) fn on(mut self, candidate: impl fmt::Display) -> Self {
         self.0.candidate.get_or_insert_with(|| candidate.to_string());
         self
@@ -266,12 +266,12 @@ impl Error {
         self
     }
 
-    /// What broke the connection, where that says something about its path.
+    /// Returns what broke the connection, if that is informative about its path.
     pub(crate) fn broke(&self) -> Option<Cause> {
         self.0.broke
     }
 
-    /// The detail says what to do next.
+    /// Marks the detail as containing advice.
     pub(crate) fn with_advice(mut self) -> Self {
         self.0.advised = true;
         self
@@ -370,7 +370,7 @@ impl StdError for Error {
     }
 }
 
-/// An error and what lies beneath it, each said once.
+/// Returns the text of an error and its causes, without repetitions.
 pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

@@ -58,7 +58,8 @@ impl Form {
         self
     }
 
-    /// The type of content, and the body. `None` if the system gives no randomness for the boundary.
+    /// Returns the content type and the body; `None` if the system provides no randomness for the
+    /// boundary.
     pub(crate) fn encode(self) -> Option<(HeaderValue, Body)> {
         let boundary = boundary()?;
         let content_type = format!("multipart/form-data; boundary={boundary}");
@@ -116,7 +117,7 @@ impl Part {
         self
     }
 
-    /// The header of the part, with the empty line at its end (RFC 7578 §4.2 to §4.4).
+    /// Returns the header of the part, including the empty line at its end (RFC 7578 §4.2 to §4.4).
     fn head(&self, name: &str) -> String {
         let mut head = format!("Content-Disposition: form-data; name=\"{}\"", escaped(name));
         if let Some(file_name) = &self.file_name {
@@ -131,8 +132,8 @@ impl Part {
     }
 }
 
-/// A name as browsers write it: what would end it, or the line, is percent-encoded (HTML, "multipart form
-/// data").
+/// Escapes a name like browsers: characters that would end it, or the line, are percent-encoded
+/// (HTML, "multipart form data").
 fn escaped(name: &str) -> String {
     name.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A")
 }

@@ -68,7 +68,7 @@ impl SendFailure {
 }
 
 impl Sender {
-    /// Another handle on the same connection, if the version multiplexes.
+    /// Returns another handle to the same connection, if the version multiplexes.
     pub(crate) fn share(&self) -> Option<Self> {
         match self {
             Self::Http1(_) => None,
@@ -85,7 +85,7 @@ impl Sender {
         }
     }
 
-    /// Whether the connection is known to be unfit for another request.
+    /// Returns whether the connection is known to be unusable for another request.
     pub(crate) fn is_closed(&self) -> bool {
         match self {
             Self::Http1(sender) => sender.is_closed(),

@@ -48,12 +48,12 @@ pub(crate) trait Side: Clone + Send + Sync + Unpin + 'static {
     /// Takes note of a request's stream.
     fn begins(&self, stream: &quinn::SendStream) -> Self::Kept;
 
-    /// Whether it asks a proxy by CONNECT (RFC 9114 §4.4).
+    /// Returns whether it opens a tunnel through a proxy by CONNECT (RFC 9114 §4.4).
     fn opens_tunnels(&self) -> bool {
         false
     }
 
-    /// Whether the next request is turned away (RFC 9114 §4.1.1: it may be sent again).
+    /// Returns whether the next request is rejected (RFC 9114 §4.1.1: it may be sent again).
     fn turns_away(&self) -> bool {
         false
     }

@@ -39,20 +39,20 @@ impl Versions {
         self.http1 || self.http2
     }
 
-    /// The ALPN names to offer over TCP, best first.
+    /// Returns the ALPN names to offer over TCP, best first.
     #[cfg(any(feature = "client", feature = "server"))]
     pub(crate) fn stream_alpn(self) -> Vec<String> {
         let offered = [(self.http2, "h2"), (self.http1, "http/1.1")];
         offered.iter().filter(|(wanted, _)| *wanted).map(|(_, name)| (*name).to_owned()).collect()
     }
 
-    /// The ALPN names to offer over one stream of SCTP, which HTTP/2 would divide anew.
+    /// Returns the ALPN names to offer over one SCTP stream, which HTTP/2 would multiplex again.
     #[cfg(feature = "server")]
     pub(crate) fn sctp_alpn(self) -> Vec<String> {
         if self.http1 { vec!["http/1.1".to_owned()] } else { Vec::new() }
     }
 
-    /// The ALPN names to offer over QUIC, best first.
+    /// Returns the ALPN names to offer over QUIC, best first.
     #[cfg(any(feature = "client", feature = "server"))]
     pub(crate) fn quic_alpn(self) -> Vec<String> {
         if self.http3 { vec!["h3".to_owned()] } else { Vec::new() }

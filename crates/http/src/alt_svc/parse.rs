@@ -123,7 +123,7 @@ impl<'a> Reader<'a> {
         if start == self.at { Err(self.malformed()) } else { Ok(&self.field[start..self.at]) }
     }
 
-    /// `quoted-string` (RFC 9110 §5.6.4), unescaped.
+    /// Parses a `quoted-string` (RFC 9110 §5.6.4), unescaped.
     fn quoted(&mut self) -> Result<Vec<u8>, Malformed> {
         self.expect(b'"')?;
         let mut text = Vec::new();
@@ -170,10 +170,10 @@ impl<'a> Reader<'a> {
         Ok(Element::Alternative(Alternative { protocol, host, port, max_age, persist }))
     }
 
-    /// The parameters after an alternative: `ma` (`None` if senseless) and `persist`. Unknown ones
-    /// are ignored; of a repeated one the last counts. A semicolon with nothing behind it is a
-    /// parameter left out, as HTTP has it everywhere else (RFC 9110 §5.6.6); curl and Chromium
-    /// read it so, too.
+    /// Parses the parameters after an alternative: `ma` (`None` if invalid) and `persist`. Unknown
+    /// ones are ignored; of a repeated one the last counts. A semicolon that is not followed by
+    /// anything is an omitted parameter, as everywhere else in HTTP (RFC 9110 §5.6.6); curl and
+    /// Chromium do the same.
     fn parameters(&mut self) -> Result<(Option<Duration>, bool), Malformed> {
         let mut max_age = Some(DEFAULT_MAX_AGE);
         let mut persist = false;
@@ -203,7 +203,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// `delta-seconds` (RFC 9111 §1.2.2): a number too large to hold stands for the largest.
+/// Parses `delta-seconds` (RFC 9111 §1.2.2): a number that is too large counts as the maximum.
 fn seconds(value: &[u8]) -> Option<Duration> {
     if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
         return None;
@@ -214,7 +214,7 @@ fn seconds(value: &[u8]) -> Option<Duration> {
     Some(Duration::from_secs(u64::from(seconds)))
 }
 
-/// `[ uri-host ] ":" port`; `None` if it names nothing.
+/// Parses `[ uri-host ] ":" port`; `None` if it is not valid.
 fn authority(text: &[u8]) -> Option<(Option<String>, u16)> {
     let text = std::str::from_utf8(text).ok()?;
     let (host, port) = text.rsplit_once(':')?;
@@ -232,7 +232,8 @@ fn authority(text: &[u8]) -> Option<(Option<String>, u16)> {
     is_host.then(|| (Some(host.to_ascii_lowercase()), port))
 }
 
-/// `token` octets beyond the percent sign are themselves; `%XX` is one octet (§3).
+/// Decodes `token` octets: all except the percent sign represent themselves; `%XX` is one octet
+/// (§3).
 fn percent_decode(name: &[u8]) -> Option<Vec<u8>> {
     let mut decoded = Vec::with_capacity(name.len());
     let mut octets = name.iter();
@@ -256,7 +257,7 @@ fn is_text(octet: u8) -> bool {
     octet == b'\t' || (octet >= b' ' && octet != 0x7f)
 }
 
-/// What a registered name may hold; IDNA names come as A-labels here.
+/// Returns whether a registered name can contain the octet; IDNA names are A-labels here.
 fn is_host_octet(octet: u8) -> bool {
     octet.is_ascii_alphanumeric() || b"-._~".contains(&octet)
 }

@@ -18,12 +18,12 @@ const MAX_DIALLING: usize = 32;
 #[derive(Default)]
 pub(super) struct Dialling(Mutex<BTreeMap<Key, watch::Receiver<()>>>);
 
-/// Whether what this origin says of alternatives counts.
+/// Returns whether this origin's alternatives are used.
 pub(super) fn count(inner: &Inner, route: &Route) -> bool {
     inner.config.policy.uses_alt_svc() && route.key.https && route.proxy.is_none()
 }
 
-/// Where the origin has said that it awaits SCTP inside UDP.
+/// Returns the port at which the origin has announced SCTP inside UDP.
 pub(super) fn sctp_udp_port(inner: &Inner, route: &Route) -> Option<u16> {
     if !count(inner, route) {
         return None;
@@ -110,8 +110,8 @@ impl Drop for Ending {
     }
 }
 
-/// The alternative said that it does not speak for the origin: it is taken off the list, and the
-/// request goes elsewhere.
+/// Handles a misdirected request: the alternative is removed from the list, and the request is sent
+/// elsewhere.
 pub(super) fn misdirected(inner: &Inner, route: &Route, report: &ConnectionReport) {
     if let Some(service) = report.alternative() {
         inner.alternatives().misdirected(&route.origin(), service);
@@ -119,7 +119,7 @@ pub(super) fn misdirected(inner: &Inner, route: &Route, report: &ConnectionRepor
     inner.pool.retire_where(&route.key, |other| std::ptr::eq(other, report));
 }
 
-/// The alternative connected and then gave no response.
+/// Records that the alternative connected but returned no response.
 pub(super) fn failed(inner: &Inner, route: &Route, report: &ConnectionReport) {
     if let Some(service) = report.alternative() {
         inner.alternatives().failed(&route.origin(), service, inner.now());

@@ -83,8 +83,8 @@ pub(super) async fn send(
     }
 }
 
-/// Whether the alternative does not speak for the origin (RFC 7838 §6); the request was not
-/// processed then, whatever its method (RFC 9110 §15.5.20).
+/// Returns whether the alternative is not authoritative for the origin (RFC 7838 §6); the request
+/// was then not processed, whatever its method (RFC 9110 §15.5.20).
 fn is_misdirected(
     answered: &Answered,
     report: &ConnectionReport,
@@ -166,12 +166,12 @@ fn may_go_again(
     may
 }
 
-/// RFC 9110 §9.2.2.
+/// Returns whether the method is idempotent (RFC 9110 §9.2.2).
 fn is_idempotent(method: &Method) -> bool {
     matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE")
 }
 
-/// A connection from the pool, or a new one.
+/// Returns a connection from the pool, or a new one.
 pub(super) async fn lease(inner: &Arc<Inner>, route: &Route, early: bool) -> Result<Leased, Error> {
     alternatives::consult(inner, route).await;
     let permit = match inner.pool.checkout(&route.key).await {

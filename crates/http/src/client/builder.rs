@@ -219,7 +219,7 @@ impl ClientBuilder {
     }
 }
 
-/// An endpoint with the defaults that trusts these roots, too.
+/// Returns a default endpoint that also trusts these roots.
 fn trusting(roots: Vec<CertificateDer<'static>>) -> Result<Endpoint, eyas::Error> {
     let security =
         roots.into_iter().fold(SecurityParameters::platform(), SecurityParameters::with_added_root);

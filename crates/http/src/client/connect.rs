@@ -37,7 +37,8 @@ pub(super) async fn open(
     Ok(leased)
 }
 
-/// The late switch: what arrives after the race was won is used for what follows.
+/// Implements the late switch: a connection that becomes ready after the race was won is used for
+/// later requests.
 fn await_better(inner: &Arc<Inner>, key: Key, later: Later) {
     let (weak, dialler) = (Arc::downgrade(inner), Arc::clone(&inner.dialler));
     inner.pool.spawn(async move {

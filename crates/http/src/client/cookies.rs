@@ -23,7 +23,7 @@ const MAX_COOKIE_BYTES: usize = 8 * 1024;
 pub(super) struct Cookies(Mutex<CookieStore>);
 
 impl Cookies {
-    /// The cookies of a client that keeps some.
+    /// Returns the cookie store of a client that uses cookies.
     pub(super) fn if_asked(asked: bool) -> Option<Self> {
         asked.then(Self::default)
     }
@@ -71,8 +71,9 @@ impl Cookies {
     }
 }
 
-/// Whether the cookie is meant for a whole public suffix, as far as one is known without a list
-/// of them: a domain of one label. A cookie for a longer suffix (`co.uk`) is not told apart.
+/// Returns whether the cookie is for a whole public suffix, as far as this can be recognised
+/// without a list: a domain with one label. A cookie for a longer suffix (`co.uk`) is not
+/// recognised.
 fn is_for_a_suffix(cookie: &RawCookie<'_>, url: &Url) -> bool {
     cookie.domain().is_some_and(|domain| {
         let domain = domain.trim_start_matches('.');

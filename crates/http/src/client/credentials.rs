@@ -3,7 +3,8 @@
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use http::HeaderValue;
 
-/// `Basic` credentials (RFC 7617). `None` if the name has a colon, which would end it (§2).
+/// Returns `Basic` credentials (RFC 7617); `None` if the name contains a colon, which would end it
+/// (§2).
 pub(super) fn basic(name: &[u8], password: &[u8]) -> Option<HeaderValue> {
     if name.contains(&b':') {
         return None;
@@ -12,7 +13,7 @@ pub(super) fn basic(name: &[u8], password: &[u8]) -> Option<HeaderValue> {
     sensitive(format!("Basic {}", BASE64_STANDARD.encode(pair)))
 }
 
-/// A `Bearer` token (RFC 6750 §2.1). `None` if no field can carry it.
+/// Returns a `Bearer` token (RFC 6750 §2.1); `None` if it is not valid in a header field.
 pub(super) fn bearer(token: &str) -> Option<HeaderValue> {
     sensitive(format!("Bearer {token}"))
 }

@@ -58,7 +58,7 @@ pub(super) fn decode(response: Response<Body>) -> Response<Body> {
     Response::from_parts(head, body)
 }
 
-/// The codings in the order in which they were applied; `None` if one is unknown.
+/// Returns the codings in the order in which they were applied; `None` if one is unknown.
 fn codings(headers: &HeaderMap) -> Option<Vec<Coding>> {
     let mut found = Vec::new();
     for value in headers.get_all(CONTENT_ENCODING) {
@@ -98,8 +98,8 @@ fn undo(body: Body, coding: Coding) -> Body {
     }
 }
 
-/// "deflate" is the zlib format (RFC 9110 §8.4.1.2), but some servers send bare deflate: the first
-/// two octets tell them apart.
+/// Decodes "deflate", which is the zlib format (RFC 9110 §8.4.1.2), although some servers send raw
+/// deflate: the first two octets distinguish them.
 async fn deflate<R>(
     coded: R,
 ) -> Result<futures_util::stream::BoxStream<'static, Result<Bytes, Error>>, Error>
@@ -131,7 +131,7 @@ fn chunks(
     ReaderStream::with_capacity(decoder, DECODE_CHUNK).map_err(decode_error)
 }
 
-/// What the connection met stays what it was; the rest is the decoder's objection.
+/// Converts an error: that of the connection is kept, others are decoding errors.
 fn decode_error(error: io::Error) -> Error {
     match error.downcast::<Error>() {
         Ok(own) => own,

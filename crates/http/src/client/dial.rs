@@ -52,7 +52,7 @@ pub(super) struct Later {
 }
 
 impl Later {
-    /// The next better connection, until there is none any more.
+    /// Returns the next better connection, until there are no more.
     pub(super) async fn better(
         &mut self,
         dialler: &Dialler,
@@ -169,7 +169,8 @@ impl Dialler {
         Ok(Dialled { sender, report, later })
     }
 
-    /// The policy of a race over the transports of this turn that the caller and the versions allow.
+    /// Returns the policy of a race over the transports of this turn that the caller and the
+    /// versions allow.
     fn policy_of(&self, turn: Turn, target: &Target) -> Option<Policy> {
         let mut policy = Self::spoken_of(self.race.clone(), turn, target)?;
         if self.policy == HttpPolicy::Serial {
@@ -180,8 +181,8 @@ impl Dialler {
         Some(policy)
     }
 
-    /// The policy with the transports of this turn over which the target's service is spoken; `None`
-    /// without any.
+    /// Returns the policy with the transports of this turn over which the target's service is used;
+    /// `None` if there are none.
     fn spoken_of(mut policy: Policy, turn: Turn, target: &Target) -> Option<Policy> {
         policy.transports.retain(|one| turn(*one) && target.service.is_spoken_over(*one));
         (!policy.transports.is_empty()).then_some(policy)
@@ -211,7 +212,7 @@ impl Dialler {
         self.speak_alpn(stream, alpn.as_ref()).await
     }
 
-    /// HTTP/2 or 1.1, as ALPN said; a peer without ALPN speaks HTTP/1.1 (RFC 9112 §9.8).
+    /// Speaks HTTP/2 or 1.1, as negotiated by ALPN; without ALPN, HTTP/1.1 (RFC 9112 §9.8).
     pub(super) async fn speak_alpn<S>(
         &self,
         stream: S,

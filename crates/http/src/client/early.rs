@@ -55,7 +55,7 @@ impl Known {
     }
 }
 
-/// Whether the request may be received twice (RFC 8470 §4).
+/// Returns whether the request may be received twice (RFC 8470 §4).
 pub(super) fn is_allowed(inner: &Inner, hop: &Hop, route: &Route) -> bool {
     inner.config.early_data
         && inner.config.versions.http3

@@ -82,7 +82,7 @@ async fn follow(
     }
 }
 
-/// One request of the chain, with the client's own cookies.
+/// Sends one request of the chain, with the client's own cookies.
 async fn one(
     inner: &Arc<Inner>,
     hop: &mut Hop,
@@ -134,7 +134,8 @@ fn finish(
     (response, Exchanged { report, url: hop.url.clone(), redirected, reused })
 }
 
-/// An HTTP/1.0 server says so itself; the other versions are the connection's.
+/// Returns the version to report: an HTTP/1.0 server states it itself; other versions are those of
+/// the connection.
 fn shown_version(said: Version, spoken: Version) -> Version {
     if said < Version::HTTP_11 { said } else { spoken }
 }

@@ -93,7 +93,7 @@ impl Guarded {
         Error::new(Kind::BodyLength, detail)
     }
 
-    /// Whether one of the limits is reached.
+    /// Returns the error if one of the limits is reached.
     fn poll_limits(&mut self, cx: &mut Context<'_>) -> Poll<Error> {
         if let Some(deadline) = &mut self.deadline
             && poll_sleep(deadline, cx).is_ready()
@@ -207,8 +207,8 @@ impl HttpBody for Bounded {
     }
 }
 
-/// How long the body has to be, if its head says so and it has a body at all
-/// (RFC 9110 §8.6, §6.4.1).
+/// Returns the expected length of the body, if its head states it and it has a body at all (RFC
+/// 9110 §8.6, §6.4.1).
 pub(super) fn expected_length(
     method: &Method,
     status: StatusCode,

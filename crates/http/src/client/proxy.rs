@@ -125,7 +125,7 @@ impl ProxyAddress {
         })
     }
 
-    /// The name under which its connections are kept apart; holds no password.
+    /// Returns the name that distinguishes its connections; contains no password.
     pub(super) fn name(&self) -> String {
         format!("{}://{}:{}", self.spoken.scheme(), self.host, self.port)
     }

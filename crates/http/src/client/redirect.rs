@@ -57,7 +57,7 @@ pub(super) struct Rules {
     pub(super) allow_downgrade: bool,
 }
 
-/// Whether the response is a redirect that names a place.
+/// Returns whether the response is a redirect with a location.
 pub(super) fn is_redirect(status: StatusCode, headers: &HeaderMap) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) && headers.contains_key(LOCATION)
 }

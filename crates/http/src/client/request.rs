@@ -122,7 +122,7 @@ impl RequestBuilder {
         self
     }
 
-    /// The caller's own type of content stays.
+    /// Sets a serialised body; a content type set by the caller is kept.
     #[cfg(any(feature = "form", feature = "json"))]
     fn written(mut self, body: Result<Body, String>, content: &'static str) -> Self {
         use http::header::CONTENT_TYPE;

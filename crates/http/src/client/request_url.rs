@@ -37,7 +37,7 @@ pub(super) fn drop_user(url: &mut Url) {
     let _ = url.set_password(None);
 }
 
-/// `Basic` credentials (RFC 7617) of the URL's user information.
+/// Returns `Basic` credentials (RFC 7617) from the URL's user information.
 fn basic(url: &Url) -> Option<HeaderValue> {
     let decode = |text: &str| percent_encoding::percent_decode_str(text).collect::<Vec<u8>>();
     credentials::basic(&decode(url.username()), &decode(url.password().unwrap_or_default()))

@@ -41,22 +41,22 @@ impl Route {
         Ok(Self { key, host, uri, proxy })
     }
 
-    /// Whom to reach, by one who speaks these versions.
+    /// Returns the target, for these versions of HTTP.
     pub(super) fn target(&self, versions: Versions) -> Target {
         target(self.host.clone(), self.key.port, self.key.https, versions)
     }
 
-    /// The origin, as alternative services know it.
+    /// Returns the origin, as used for alternative services.
     pub(super) fn origin(&self) -> alt_svc::Origin {
         alt_svc::Origin { host: self.key.host.to_string(), port: self.key.port }
     }
 
-    /// `host:port`, as a proxy is asked for it.
+    /// Returns `host:port`, as in a request to a proxy.
     pub(super) fn authority(&self) -> String {
         format!("{}:{}", self.key.host, self.key.port)
     }
 
-    /// Whether the request itself goes to the proxy, rather than through a tunnel.
+    /// Returns whether the request itself is sent to the proxy, rather than through a tunnel.
     pub(super) fn is_forwarded(&self) -> bool {
         let speaks_http = |proxy: &ProxyAddress| proxy.spoken != Spoken::Socks5;
         !self.key.https && self.proxy.as_ref().is_some_and(speaks_http)

@@ -7,7 +7,7 @@ use eyas::{
 
 use super::{Error, Kind};
 
-/// A race that found no connection.
+/// Converts the error of a race that found no connection.
 pub(crate) fn connect_error(error: ConnectError) -> Error {
     let kind = match (error.failure(), error.cause()) {
         (RaceFailure::NoAddress(_), _) => Kind::Dns,

@@ -42,7 +42,7 @@ pub(super) struct Place {
 }
 
 impl Places {
-    /// A place for one more connection from this peer.
+    /// Takes a place for one more connection from this peer.
     pub(super) fn take(self: &Arc<Self>, peer: IpAddr) -> Place {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.connections.len() >= MOST {

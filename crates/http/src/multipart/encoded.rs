@@ -20,7 +20,7 @@ impl Encoded {
         Self { pieces: pieces.into() }
     }
 
-    /// In memory, if all of it is there: then it can be sent again.
+    /// Converts it to a body, in memory if it is complete, so that it can be sent again.
     pub(super) fn into_body(self) -> Body {
         let copies: Option<Vec<Bytes>> = self.pieces.iter().map(Body::in_memory).collect();
         match copies {

@@ -49,8 +49,8 @@ impl Asked {
     }
 }
 
-/// Whether nothing is left of the transfer codings once `chunked` is undone (RFC 9112 §7). A request
-/// without `TE` allows no other.
+/// Returns whether `chunked` is the only transfer coding (RFC 9112 §7). A request without `TE`
+/// allows no other.
 fn is_transfer_understood(headers: &HeaderMap) -> bool {
     let mut codings = Vec::new();
     for value in headers.get_all(TRANSFER_ENCODING) {

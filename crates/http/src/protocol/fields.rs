@@ -57,7 +57,7 @@ fn is_body_expected(method: &http::Method) -> bool {
     matches!(method.as_str(), "POST" | "PUT" | "PATCH")
 }
 
-/// `origin-form` (RFC 9112 §3.2.1): path and query alone.
+/// Returns the `origin-form` (RFC 9112 §3.2.1): only path and query.
 pub(super) fn origin_form(uri: &Uri) -> Uri {
     uri.path_and_query().map_or_else(|| Uri::from_static("/"), |path| path.clone().into())
 }

@@ -63,7 +63,7 @@ impl Http1 {
         Ok(self.exchange(request).await?.map(wire_body::from_hyper))
     }
 
-    /// As [`send`](Self::send), with the response as it can be upgraded.
+    /// Like [`send`](Self::send), but returns the response in a form that can be upgraded.
     pub(crate) async fn exchange(
         &mut self,
         mut request: Request<Body>,

@@ -141,7 +141,7 @@ fn connection_error(kind: Kind, error: &ConnectionError) -> Error {
     }
 }
 
-/// What the peer did wrong with its frames, if that is what is wrong.
+/// Returns the peer's violation of framing, if that is the error.
 fn frame_error(error: &StreamError) -> Option<FrameError> {
     match error {
         StreamError::Undefined { 0: error, .. } => error.downcast_ref().copied(),

@@ -42,7 +42,7 @@ impl Sender {
     }
 }
 
-/// What hyper makes of a connection, or a stream, that is granted.
+/// Returns what hyper provides for an accepted connection or stream.
 async fn upgraded(mut response: Response<Incoming>) -> Result<Tunnelling, SendFailure> {
     if !response.status().is_success() {
         return Ok(Tunnelling::Refused(response.map(wire_body::from_hyper)));

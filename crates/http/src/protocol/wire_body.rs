@@ -12,7 +12,7 @@ pub(super) fn from_hyper(body: Incoming) -> Body {
     Body::boxed(body.map_err(body_error))
 }
 
-/// The first error of this type in the chain.
+/// Returns the first error of this type in the chain.
 fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a E> {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -28,7 +28,7 @@ fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Optio
     None
 }
 
-/// What a failure means that came before the response's head.
+/// Converts a failure that occurred before the head of the response.
 pub(super) fn request_error(error: hyper::Error) -> Error {
     // What our own body source said is the cause, not the connection.
     if let Some(own) = find::<Error>(&error) {
@@ -57,8 +57,8 @@ pub(super) fn request_error(error: hyper::Error) -> Error {
     }
 }
 
-/// Whether an HTTP/2 peer has said that it did not process the request (RFC 9113 §8.7): by
-/// REFUSED_STREAM, or by a GOAWAY that excludes the stream.
+/// Returns whether an HTTP/2 peer has stated that it did not process the request (RFC 9113 §8.7):
+/// by REFUSED_STREAM, or by a GOAWAY that excludes the stream.
 pub(super) fn is_unprocessed(error: &hyper::Error) -> bool {
     find::<h2::Error>(error).is_some_and(|error| {
         error.reason() == Some(h2::Reason::REFUSED_STREAM)
@@ -68,7 +68,7 @@ pub(super) fn is_unprocessed(error: &hyper::Error) -> bool {
     })
 }
 
-/// What a failure means that came in the body.
+/// Converts a failure that occurred in the body.
 fn body_error(error: hyper::Error) -> Error {
     let kind = match (find::<h2::Error>(&error), find::<io::Error>(&error).map(io::Error::kind)) {
         // The library's own objection to a stream in its body is about its length.

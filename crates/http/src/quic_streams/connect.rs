@@ -13,8 +13,8 @@ const KEPT: usize = 3;
 /// `:path: /`, which follows the authority.
 const PATH: u8 = 0xc0 | 1;
 
-/// The frame as a proxy wants it, if it is the head of a CONNECT; any other as it is. One for another
-/// protocol (RFC 9220) has a path of its own.
+/// Returns the frame without scheme and path, as a proxy requires it, if it is the head of a
+/// CONNECT; any other frame unchanged. A CONNECT for another protocol (RFC 9220) keeps its path.
 pub(super) fn without_scheme_and_path(frame: Bytes) -> Bytes {
     rewritten(&frame).unwrap_or(frame)
 }
@@ -41,7 +41,7 @@ fn rewritten(frame: &[u8]) -> Option<Bytes> {
     Some(frame.freeze())
 }
 
-/// A variable-length integer (RFC 9000 §16), and what follows it.
+/// Parses a variable-length integer (RFC 9000 §16), and returns what follows it.
 fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let first = *bytes.first()?;
     let (number, rest) = bytes.split_at_checked(1 << (first >> 6))?;
@@ -50,7 +50,8 @@ fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     Some((value & ((1 << bits) - 1), rest))
 }
 
-/// Bytes of a string literal with its length in front, which has a prefix of 7 bits (RFC 7541 §5.1, §5.2).
+/// Returns the size of a string literal including its length, which has a 7-bit prefix (RFC 7541
+/// §5.1, §5.2).
 fn string_length(bytes: &[u8]) -> Option<usize> {
     const MOST: u8 = 0x7f;
     let first = bytes.first()? & MOST;

@@ -51,12 +51,12 @@ enum State {
 }
 
 impl Frames {
-    /// For a request stream.
+    /// Creates a filter for a request stream.
     pub(super) const fn request(limit: u64) -> Self {
         Self { limit, state: State::FrameHead, head: Head::NEW }
     }
 
-    /// For a unidirectional stream.
+    /// Creates a filter for a unidirectional stream.
     pub(super) const fn unidirectional(limit: u64) -> Self {
         Self { limit, state: State::StreamType, head: Head::NEW }
     }
@@ -99,7 +99,7 @@ impl Frames {
         Ok(None)
     }
 
-    /// The head of a frame, if it is complete and the frame is worth handing on.
+    /// Returns the header of a frame, if it is complete and the frame is to be passed on.
     fn frame(&mut self) -> Result<Option<Bytes>, FrameError> {
         let Some((kind, rest)) = varint(self.head.bytes()) else { return Ok(None) };
         let Some((length, _)) = varint(rest) else { return Ok(None) };
@@ -114,7 +114,7 @@ impl Frames {
         Ok((length > 0 || !is_data).then_some(head))
     }
 
-    /// What is left to hand on when the stream ends here.
+    /// Returns what remains to be passed on when the stream ends here.
     pub(super) fn end(&mut self) -> Result<Option<Bytes>, FrameError> {
         if let State::Payload { is_data: true, .. } = self.state {
             return Err(FrameError::Truncated);
@@ -134,7 +134,7 @@ struct Head {
 impl Head {
     const NEW: Self = Self { bytes: [0; HEAD_BYTES], length: 0 };
 
-    /// Two integers of eight bytes each are complete before there is no room.
+    /// Adds a byte. Two integers of eight bytes each are complete before the buffer is full.
     fn push(&mut self, byte: u8) {
         if let Some(place) = self.bytes.get_mut(self.length) {
             *place = byte;
@@ -153,7 +153,7 @@ impl Head {
     }
 }
 
-/// A variable-length integer (RFC 9000 §16) and what follows it, if it is complete.
+/// Parses a variable-length integer (RFC 9000 §16) and returns what follows it, if it is complete.
 fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let (&first, _) = bytes.split_first()?;
     let (number, rest) = bytes.split_at_checked(1 << (first >> 6))?;

@@ -72,7 +72,7 @@ impl<S: Side> Sending<S> {
         }
     }
 
-    /// The half of a request's stream that carries the request or the response.
+    /// Creates the half of a request stream that carries the request or the response.
     pub(super) fn of_request(stream: quinn::SendStream, kept: S::Kept, may_connect: bool) -> Self {
         let mut sending = Self::new(stream);
         sending.may_connect = may_connect;
@@ -108,8 +108,8 @@ impl<S: Side> quic::SendStream<Bytes> for Sending<S> {
         Ok(())
     }
 
-    /// On a server, ready when the peer has acknowledged everything, or wants no more of it: a
-    /// response counts as sent only then. A client learns that from the response.
+    /// On a server, ready when the peer has acknowledged everything, or wants no more of it: only
+    /// then does a response count as sent. A client learns this from the response.
     fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
         if !self.over {
             self.stream.finish().map_err(|error| StreamErrorIncoming::Unknown(error.into()))?;

@@ -147,7 +147,7 @@ pub(super) struct Metered<T> {
 }
 
 impl<T> Metered<T> {
-    /// The stream, and what ends with it.
+    /// Wraps the stream, and returns what ends with it.
     pub(super) fn new(inner: T, activity: Arc<Activity>) -> (Self, oneshot::Receiver<Infallible>) {
         let (open, dropped) = oneshot::channel();
         (Self { inner, activity, _open: open }, dropped)

@@ -117,14 +117,14 @@ impl Admission {
         Some(Permit { admission: Arc::clone(self), peer, transport })
     }
 
-    /// Connections open now.
+    /// Returns the number of open connections.
     pub(super) fn open(&self) -> usize {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).total
     }
 }
 
 impl Admission {
-    /// Connections open now, by what they run over.
+    /// Returns the number of open connections by transport.
     pub(super) fn open_by_transport(&self) -> OpenByTransport {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).by_transport
     }

@@ -24,7 +24,8 @@ pub enum AltSvcPolicy {
 }
 
 impl AltSvcPolicy {
-    /// The field for a server that serves HTTP/3 at this port, and SCTP inside UDP at that one.
+    /// Returns the field for a server that serves HTTP/3 at one port and SCTP inside UDP at the
+    /// other.
     pub(super) fn field(&self, http3: Option<u16>, sctp_udp: Option<u16>) -> Option<HeaderValue> {
         match self {
             Self::Announce { max_age } => {
@@ -43,7 +44,7 @@ impl AltSvcPolicy {
 }
 
 impl Default for AltSvcPolicy {
-    /// Announced for a day, as RFC 7838 §3.1 has it.
+    /// Returns the default: valid for one day, as in RFC 7838 §3.1.
     fn default() -> Self {
         Self::Announce { max_age: Duration::from_secs(24 * 60 * 60) }
     }

@@ -142,7 +142,7 @@ fn too_slow() -> Reply {
     reply
 }
 
-/// Whether the client waits for `100 Continue` before it sends its body (RFC 9110 §10.1.1).
+/// Returns whether the client waits for `100 Continue` before it sends its body (RFC 9110 §10.1.1).
 pub(super) fn expects_continue<B>(request: &Request<B>) -> bool {
     let expect = request.headers().get(header::EXPECT);
     expect.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"))

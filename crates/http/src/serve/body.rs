@@ -43,13 +43,13 @@ impl ResponseBody {
         Self { content, rest: None, fault, counters, exchange: Some(exchange), entry }
     }
 
-    /// The exchange, to be held for longer than the body.
+    /// Takes the exchange, to be kept for longer than the body.
     pub(super) fn take_exchange(&mut self) -> Option<Exchange> {
         self.exchange.take()
     }
 
-    /// Ready when a service has said how its response goes on: with so many bytes, or with none of them
-    /// at its end. The server's own content needs no asking.
+    /// Ready when the service has provided the next bytes of its response, or has ended it. The
+    /// server's own content is always ready.
     pub(super) fn poll_prepared(&mut self, cx: &mut Context<'_>) -> Poll<Option<usize>> {
         match &mut self.content {
             Content::Service(body) if self.fault.is_none() => body.poll_prepared(cx).map(Some),
@@ -57,8 +57,8 @@ impl ResponseBody {
         }
     }
 
-    /// Bytes to ask the peer's window for: of a service those that it has given, so that what is not
-    /// there yet keeps no other response waiting.
+    /// Returns the number of bytes for which window is requested from the peer: for a service,
+    /// those that it has provided, so that missing bytes do not delay other responses.
     pub(super) fn wanted(&self) -> usize {
         let bytes = match &self.content {
             Content::Service(body) if self.fault.is_none() => body.prepared(),
@@ -67,7 +67,7 @@ impl ResponseBody {
         bytes.clamp(1, PIECE)
     }
 
-    /// What follows the bytes, to be asked for behind them.
+    /// Takes the trailers, once the bytes have ended.
     pub(super) fn take_trailers(&mut self) -> Option<HeaderMap> {
         match &mut self.content {
             Content::Service(body) => body.take_trailers(),
@@ -75,7 +75,7 @@ impl ResponseBody {
         }
     }
 
-    /// The next bytes, `room` at most, which is not zero.
+    /// Returns the next bytes, at most `room`, which is not zero.
     pub(super) fn poll_piece(
         &mut self,
         cx: &mut Context<'_>,
@@ -107,18 +107,19 @@ impl ResponseBody {
         Poll::Ready(Some(Ok(piece)))
     }
 
-    /// The same for those who wait.
+    /// Waits for the same.
     pub(super) async fn piece(&mut self, room: usize) -> Option<Result<Piece, BodyError>> {
         std::future::poll_fn(|cx| self.poll_piece(cx, room)).await
     }
 
-    /// How many bytes are still to come, if that is known.
+    /// Returns the number of remaining bytes, if known.
     pub(super) fn remaining(&self) -> Option<u64> {
         let rest = self.rest.as_ref().map_or(0, |rest| rest.len() as u64);
         self.content.remaining().map(|remaining| remaining + rest)
     }
 
-    /// Whether nothing comes any more. With a fault ahead even the last byte is not the end.
+    /// Returns whether nothing follows any more. With a pending fault even the last byte is not the
+    /// end.
     pub(super) fn is_over(&self) -> bool {
         self.fault.is_none() && self.rest.is_none() && self.content.is_over()
     }

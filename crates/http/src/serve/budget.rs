@@ -32,7 +32,7 @@ impl Pool {
         Self { most, most_per_connection, used: AtomicUsize::new(0) }
     }
 
-    /// How much there is for a connection that has `used` already.
+    /// Returns how much is available to a connection that has already `used` this much.
     fn room(&self, used: &AtomicUsize) -> usize {
         let free = self.most.saturating_sub(self.used.load(Relaxed));
         let allowed = self.most_per_connection.min(free / PART);
@@ -75,7 +75,7 @@ impl Budget {
         })
     }
 
-    /// The part of a new connection, which has nothing yet.
+    /// Returns the share of a new connection, which holds nothing yet.
     pub(super) fn share(self: &Arc<Self>) -> Arc<Share> {
         Arc::new(Share {
             budget: Arc::clone(self),
@@ -85,7 +85,7 @@ impl Budget {
         })
     }
 
-    /// Bytes held now.
+    /// Returns the number of bytes held.
     pub(super) fn bytes(&self) -> usize {
         self.bytes.used.load(Relaxed)
     }
@@ -140,12 +140,13 @@ impl Share {
         granted.then(|| OpenFile(Arc::clone(self)))
     }
 
-    /// Whether there is room for one more request; for the first one of a connection there always is.
+    /// Returns whether there is room for one more request, as there always is for the first one of
+    /// a connection.
     pub(super) fn has_place(&self) -> bool {
         self.requests.load(Relaxed) == 0 || self.budget.requests.room(&self.requests) > 0
     }
 
-    /// The place of one more request, whether there is room or not.
+    /// Takes the place of one more request, whether there is room or not.
     pub(super) fn place(self: &Arc<Self>) -> Place {
         self.budget.requests.add(&self.requests, 1);
         Place(Arc::clone(self))

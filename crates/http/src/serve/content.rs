@@ -19,7 +19,7 @@ pub(super) enum Content {
 }
 
 impl Content {
-    /// How many bytes are still to come, if that is known.
+    /// Returns the number of remaining bytes, if known.
     pub(super) fn remaining(&self) -> Option<u64> {
         match self {
             Self::Empty => Some(0),
@@ -29,7 +29,7 @@ impl Content {
         }
     }
 
-    /// Whether nothing comes any more, trailers included.
+    /// Returns whether nothing follows any more, including trailers.
     pub(super) fn is_over(&self) -> bool {
         match self {
             Self::Service(body) => body.is_over(),
@@ -37,7 +37,7 @@ impl Content {
         }
     }
 
-    /// The next bytes. `room` is how many are wanted: not all have to be that few.
+    /// Returns the next bytes. `room` is the requested number, which may be exceeded.
     pub(super) fn poll_next(
         &mut self,
         cx: &mut Context<'_>,

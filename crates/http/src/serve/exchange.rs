@@ -13,14 +13,14 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    /// A request that has its place; the exchange lasts until it is dropped.
+    /// Starts the exchange of a request that has its place; it lasts until it is dropped.
     pub(super) fn begin(activity: &Arc<Activity>, place: Place) -> Self {
         activity.begin();
         let turn = Arc::new(Turn::new(Arc::clone(activity)));
         Self { activity: Arc::clone(activity), turn, _place: place }
     }
 
-    /// Whose turn it is.
+    /// Returns whose turn it is.
     pub(super) fn turn(&self) -> &Arc<Turn> {
         &self.turn
     }

@@ -23,7 +23,7 @@ pub struct FaultConfig {
 }
 
 impl FaultConfig {
-    /// What that is for a response in this version of HTTP.
+    /// Returns what the fault means for a response in this version of HTTP.
     pub(super) fn of(self, version: Version, tear_down: &Arc<Notify>) -> Fault {
         let kind = match (self.reset, version) {
             (true, Version::HTTP_3) => FaultKind::Break,
@@ -71,7 +71,7 @@ impl Trigger {
         Self { left: fault.after, kind: fault.kind, pause: None }
     }
 
-    /// Whether all the bytes before the fault are out.
+    /// Returns whether all bytes before the fault have been sent.
     pub(super) fn is_due(&self) -> bool {
         self.left == 0
     }

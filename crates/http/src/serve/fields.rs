@@ -68,7 +68,7 @@ pub(super) fn complete(shared: &Shared, asked: &Asked, mut reply: Reply) -> Repl
     reply
 }
 
-/// Only HTTP/1.1 has upgrades (RFC 9110 §7.8).
+/// Returns whether this is an upgrade, which only HTTP/1.1 has (RFC 9110 §7.8).
 fn is_upgrade(asked: &Asked, status: StatusCode) -> bool {
     status == StatusCode::SWITCHING_PROTOCOLS && asked.version == Version::HTTP_11
 }

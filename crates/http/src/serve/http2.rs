@@ -56,7 +56,7 @@ const RESET_STREAMS: usize = 32;
 /// Streams that a peer has reset before they were looked at; above it, the connection ends.
 const PENDING_RESET_STREAMS: usize = 20;
 
-/// How connections are spoken to.
+/// Returns the settings of connections.
 pub(super) fn settings(limits: &Limits, extended_connect: bool, tunnels: bool) -> Builder {
     let mut builder = Builder::new();
     if extended_connect {
@@ -200,7 +200,7 @@ async fn serve_request(
     }
 }
 
-/// The response to a request, or nothing if the peer wants none any more, or is gone.
+/// Sends the response to a request, unless the peer no longer wants it or is gone.
 async fn response(
     shared: &Arc<Shared>,
     link: &Link,

@@ -44,7 +44,7 @@ impl InterimResponses {
 pub(super) struct Interims(UnboundedReceiver<Response<()>>);
 
 impl Interims {
-    /// The next one; waits for ever once there can be none.
+    /// Returns the next interim response; waits forever if there can be none.
     pub(super) async fn next(&mut self) -> Response<()> {
         match self.0.recv().await {
             Some(interim) => interim,
@@ -52,7 +52,8 @@ impl Interims {
         }
     }
 
-    /// The next one, if it is there: what was given before a response goes before it.
+    /// Takes the next interim response, if there is one: those given before a response are sent
+    /// before it.
     pub(super) fn take(&mut self) -> Option<Response<()>> {
         self.0.try_recv().ok()
     }

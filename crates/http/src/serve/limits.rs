@@ -63,7 +63,7 @@ impl Limits {
     /// hyper reads HTTP/1 with.
     pub const MIN_HEADER_BYTES: usize = 8 * 1024;
 
-    /// These limits with everything that cannot work raised to what can.
+    /// Returns these limits with unusable values raised to usable ones.
     pub(super) fn usable(mut self) -> Self {
         self.header_bytes = self.header_bytes.max(Self::MIN_HEADER_BYTES);
         self.connections = self.connections.max(1);

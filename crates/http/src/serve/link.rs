@@ -43,7 +43,7 @@ impl Agreed {
 }
 
 impl Link {
-    /// What a service is told.
+    /// Returns the information for a service.
     pub(super) fn peer_info(&self) -> PeerInfo {
         let Agreed { server_name, alpn } = self.agreed.get().cloned().unwrap_or_default();
         PeerInfo {

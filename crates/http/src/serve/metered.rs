@@ -41,7 +41,7 @@ impl MeteredBody {
         Self(Content::Metered(Box::new(source)))
     }
 
-    /// The content of a body, if it is one of these.
+    /// Returns the content of a body, if it is a metered one.
     pub(super) fn unwrap<B: 'static>(body: B) -> Result<Content, B> {
         let mut body = Some(body);
         let known = (&mut body as &mut dyn Any).downcast_mut::<Option<Self>>();

@@ -34,7 +34,7 @@ pub(super) fn start(
     Ok(metrics::start(address, page, &shared.tasks, &shared.drain)?)
 }
 
-/// The page, one family of metrics after the other.
+/// Returns the page, one family of metrics after the other.
 fn render(
     stats: &Stats,
     associations: Option<u64>,
@@ -100,7 +100,7 @@ fn render(
     page.into_text()
 }
 
-/// The first four have the names that Prometheus' own libraries give them.
+/// Writes the process metrics; the first four have the names used by Prometheus client libraries.
 fn write_process(page: &mut Page, process: &Process) {
     let (user, system) = (process.user.as_secs_f64(), process.system.as_secs_f64());
     page.counter("process_cpu_seconds_total", "CPU time of the process, in seconds.");

@@ -23,13 +23,13 @@ pub(super) struct Rate {
 }
 
 impl Rate {
-    /// The least that a server wants.
+    /// Returns the minimum pace that a server requires.
     pub(super) fn least(limits: &Limits) -> Self {
         Self { bytes: limits.progress_bytes.max(1), within: limits.idle_time }
     }
 
-    /// Between two looks: what fails in two of them in a row has failed for the whole time, and half
-    /// as long again at most.
+    /// Returns the interval of checks: a peer that fails two of them in a row has failed for the
+    /// whole time, and for at most half as long again.
     pub(super) fn step(self) -> Duration {
         (self.within / 2).max(SHORTEST_STEP)
     }
@@ -78,8 +78,8 @@ impl Pace {
         self.timer = None;
     }
 
-    /// Ready when the peer has taken too little for too long. What it has taken so far is asked for
-    /// only now and then.
+    /// Ready when the peer has received too little for too long. What it has received so far is
+    /// queried only now and then.
     pub(super) fn poll_stalled(
         &mut self,
         cx: &mut Context<'_>,

@@ -26,7 +26,7 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    /// Bytes that the transport has taken, or that were given up.
+    /// Returns the number of bytes that the transport has accepted, or that were dropped.
     pub(super) fn taken(&self) -> u64 {
         self.taken.load(Relaxed)
     }
@@ -41,17 +41,17 @@ impl Flow {
         self.has_ended.store(true, Relaxed);
     }
 
-    /// Whether nothing more is given.
+    /// Returns whether nothing more will be provided.
     pub(super) fn has_ended(&self) -> bool {
         self.has_ended.load(Relaxed)
     }
 
-    /// Whether nothing is on its way.
+    /// Returns whether nothing is in flight.
     pub(super) fn is_all_taken(&self) -> bool {
         self.taken() == self.given.load(Relaxed)
     }
 
-    /// Ready when nothing is on its way.
+    /// Ready when nothing is in flight.
     pub(super) fn poll_all_taken(&self, cx: &mut Context<'_>) -> Poll<()> {
         self.waker.register(cx.waker());
         if self.is_all_taken() { Poll::Ready(()) } else { Poll::Pending }
@@ -94,7 +94,7 @@ impl Piece {
         self.bytes.is_empty()
     }
 
-    /// The bytes themselves, another handle.
+    /// Returns another handle to the bytes.
     pub(super) fn bytes(&self) -> Bytes {
         self.bytes.clone()
     }
@@ -108,7 +108,7 @@ impl Piece {
 }
 
 impl From<Bytes> for Piece {
-    /// Bytes that cost no memory of their own, or are counted elsewhere.
+    /// Creates a piece from bytes that need no memory of their own, or are counted elsewhere.
     fn from(bytes: Bytes) -> Self {
         Self { bytes, held: None, flow: None }
     }

@@ -84,7 +84,7 @@ const FAREWELL_MAX: Duration = Duration::from_secs(1);
 /// How long QUIC waits beyond what the watch has to say.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The configuration of the QUIC endpoint.
+/// Returns the configuration of the QUIC endpoint.
 pub(super) fn server_config(
     identity: &ServerIdentity,
     alpn: Vec<Vec<u8>>,
@@ -125,7 +125,7 @@ pub(super) fn server_config(
     Ok(config)
 }
 
-/// A QUIC endpoint that serves on this socket.
+/// Creates a QUIC endpoint that serves on this socket.
 pub(super) fn endpoint(
     socket: UdpSocket,
     config: quinn::ServerConfig,
@@ -213,7 +213,7 @@ async fn connection(
     Connection { shared, link: Arc::new(link), window, stops, closing, conn, h3 }.run().await;
 }
 
-/// What the handshake agreed on.
+/// Returns the result of the handshake.
 fn agreed(conn: &quinn::Connection) -> Agreed {
     let data = conn.handshake_data().and_then(|data| data.downcast::<HandshakeData>().ok());
     data.map_or_else(Agreed::default, |data| {
@@ -302,7 +302,8 @@ impl Connection {
         });
     }
 
-    /// GOAWAY (RFC 9114 §5.2), then the running responses to their end, or to `deadline`.
+    /// Sends GOAWAY (RFC 9114 §5.2), then completes the running responses, until `deadline` at
+    /// most.
     async fn close_gracefully(mut self, deadline: impl Future<Output = ()>) {
         self.closing.store(true, Relaxed);
         // One past the last accepted request: everything before it is served (RFC 9114 §5.2).
@@ -383,7 +384,7 @@ async fn exchange(
     }
 }
 
-/// The response to a request, or nothing if nobody is there to have it.
+/// Sends the response to a request, unless the peer is gone.
 async fn respond(
     shared: &Arc<Shared>,
     link: &Link,

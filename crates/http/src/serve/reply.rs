@@ -9,7 +9,7 @@ pub(super) type Reply = Response<Content>;
 
 const SERVER: &str = concat!("eyas/", env!("CARGO_PKG_VERSION"));
 
-/// An error that says what is wrong.
+/// Returns an error response with a description.
 pub(super) fn error(status: StatusCode, what: &str) -> Reply {
     let mut reply = Response::new(Content::Full(format!("{status}\n{what}\n").into()));
     *reply.status_mut() = status;
@@ -18,7 +18,7 @@ pub(super) fn error(status: StatusCode, what: &str) -> Reply {
     reply
 }
 
-/// What is said where the service said nothing that could be sent.
+/// Returns the response if the service provided nothing that could be sent.
 pub(super) fn failure() -> Reply {
     error(StatusCode::INTERNAL_SERVER_ERROR, "The server could not answer this.")
 }

@@ -58,7 +58,7 @@ impl RequestBodyError {
 }
 
 impl RequestBody {
-    /// A body of HTTP/1.
+    /// Creates the body of an HTTP/1 request.
     pub(super) fn http1(
         body: Incoming,
         limit: u64,
@@ -68,7 +68,7 @@ impl RequestBody {
         Self::new(Source::Hyper(body), limit, counters, turn)
     }
 
-    /// A body of HTTP/2.
+    /// Creates the body of an HTTP/2 request.
     pub(super) fn http2(
         body: RecvStream,
         limit: u64,
@@ -78,7 +78,7 @@ impl RequestBody {
         Self::new(Source::Http2(body), limit, counters, turn)
     }
 
-    /// A body of HTTP/3.
+    /// Creates the body of an HTTP/3 request.
     pub(super) fn http3(
         body: RecvBody,
         limit: u64,
@@ -92,12 +92,12 @@ impl RequestBody {
         Self { source, state: State::Data, left: limit, limit, counters, turn }
     }
 
-    /// Whose turn it is in the exchange that this belongs to.
+    /// Returns whose turn it is in its exchange.
     pub(super) fn turn(&self) -> &Arc<Turn> {
         &self.turn
     }
 
-    /// How many bytes there are, if that is known.
+    /// Returns the number of bytes, if known.
     pub(super) fn length(&self) -> Option<u64> {
         match &self.source {
             Source::Hyper(body) => body.size_hint().exact(),
@@ -106,7 +106,7 @@ impl RequestBody {
         }
     }
 
-    /// The next part, counted and held against the limit.
+    /// Returns the next part, counted against the limit.
     fn poll_part(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let polled = self.poll_source(cx);
         self.turn.set_request(polled.is_pending());

@@ -345,13 +345,13 @@ impl ServerBuilder {
         Ok(Running { shared, addresses, identity, endpoints, sctp, metrics, streams })
     }
 
-    /// How connections that carry bytes are spoken to.
+    /// Returns how connections that carry bytes are served.
     fn protocol(&self, limits: &Limits, acceptor: Option<TlsAcceptor>) -> stream::Protocol {
         let connects = (self.extended_connect, self.tunnels);
         stream::Protocol::with(limits, self.versions, acceptor, connects)
     }
 
-    /// The names that are offered instead of these, if there are any.
+    /// Returns the configured ALPN names, or these if there are none.
     fn alpn_or(&self, names: Vec<String>) -> Vec<Vec<u8>> {
         let names = || names.into_iter().map(String::into_bytes).collect();
         self.alpn.clone().unwrap_or_else(names)

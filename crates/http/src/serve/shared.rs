@@ -38,13 +38,13 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// What has been done so far.
+    /// Returns the counters so far.
     pub(super) fn stats(&self) -> Stats {
         self.counters.snapshot(self.admission.open_by_transport(), &self.budget)
     }
 
-    /// Whether this opens a tunnel, as CONNECT over HTTP/2 and HTTP/3 does where that is wanted. Over
-    /// HTTP/1 it is an upgrade.
+    /// Returns whether this opens a tunnel, as CONNECT over HTTP/2 and HTTP/3 does if tunnels are
+    /// enabled. Over HTTP/1 it is an upgrade.
     pub(super) fn is_tunnel<B>(&self, request: &Request<B>) -> bool {
         self.tunnels
             && request.method() == Method::CONNECT

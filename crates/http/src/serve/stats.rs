@@ -70,7 +70,7 @@ impl Stats {
 impl std::ops::Add for Stats {
     type Output = Self;
 
-    /// The counters of two servers together.
+    /// Adds the counters of two servers.
     fn add(self, other: Self) -> Self {
         Self {
             connections_open: self.connections_open + other.connections_open,
@@ -138,7 +138,7 @@ impl Counters {
         });
     }
 
-    /// The counters now.
+    /// Returns the current counters.
     pub(super) fn snapshot(&self, open: OpenByTransport, budget: &Budget) -> Stats {
         Stats {
             connections_open: (open.tcp + open.mptcp + open.quic + open.sctp) as u64,

@@ -52,7 +52,7 @@ pub(super) struct Protocol {
     http2: Arc<h2::server::Builder>,
 }
 
-/// The TLS side of the server.
+/// Returns the TLS acceptor of the server.
 pub(super) fn acceptor(
     identity: &ServerIdentity,
     alpn: Vec<Vec<u8>>,
@@ -69,7 +69,7 @@ impl Protocol {
         Self::with(limits, versions, acceptor, (false, false))
     }
 
-    /// The same, with extended CONNECT over HTTP/2 or without, and with tunnels or without.
+    /// Does the same, with or without extended CONNECT over HTTP/2, and with or without tunnels.
     pub(super) fn with(
         limits: &Limits,
         versions: Versions,
@@ -90,7 +90,7 @@ impl Protocol {
         Self { acceptor, is_protected, versions, http1: Arc::new(http1), http2 }
     }
 
-    /// For connections that something below protects.
+    /// Configures it for connections that a lower layer protects.
     pub(super) fn protected_below(mut self) -> Self {
         self.acceptor = None;
         self.is_protected = true;
@@ -132,7 +132,8 @@ pub(super) async fn accept(shared: Arc<Shared>, protocol: Protocol, listener: Tc
     }
 }
 
-/// An error of one connection that was gone before it was accepted is no reason to wait.
+/// Pauses after an error. An error of one connection that was gone before it was accepted is no
+/// reason to.
 async fn pause_after(shared: &Shared, error: &io::Error) {
     if !matches!(
         error.kind(),
@@ -211,7 +212,8 @@ pub(super) async fn speak<S>(
     }
 }
 
-/// HTTP in the version that the handshake agrees on. True if the connection is to be torn down.
+/// Serves HTTP in the version that the handshake negotiates. Returns true if the connection is to
+/// be torn down.
 async fn over_tls<T>(
     shared: &Arc<Shared>,
     link: &Arc<Link>,
@@ -252,7 +254,8 @@ where
     }
 }
 
-/// HTTP in the version that the client begins with. True if the connection is to be torn down.
+/// Serves HTTP in the version that the client starts with. Returns true if the connection is to be
+/// torn down.
 async fn in_clear<T>(shared: &Arc<Shared>, link: &Arc<Link>, protocol: &Protocol, io: T) -> bool
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -367,7 +370,7 @@ impl Abortive {
         None
     }
 
-    /// From now on closing the last handle resets the connection (RFC 9293 §3.10.5, abort).
+    /// Makes closing the last handle reset the connection from now on (RFC 9293 §3.10.5, abort).
     fn arm(self) {
         let _ = self.0.set_linger(Some(Duration::ZERO));
     }

@@ -57,7 +57,7 @@ impl Turn {
         }
     }
 
-    /// Whether nothing but the service keeps the exchange from going on.
+    /// Returns whether only the service keeps the exchange from continuing.
     pub(super) fn is_services(&self) -> bool {
         let waits_for_peer = self.request.load(Relaxed) && !self.tunnel.load(Relaxed);
         self.service.load(Relaxed) && !waits_for_peer
@@ -75,7 +75,7 @@ impl Turn {
         self.unwatched.store(true, Relaxed);
     }
 
-    /// Whether it is for the service alone to end what does not move.
+    /// Returns whether only the service may end an exchange that makes no progress.
     pub(super) fn is_unwatched(&self) -> bool {
         self.unwatched.load(Relaxed)
     }
@@ -85,7 +85,7 @@ impl Turn {
         self.received.fetch_add(bytes, Relaxed);
     }
 
-    /// Bytes of the request's body that have come.
+    /// Returns the number of received bytes of the request's body.
     pub(super) fn received(&self) -> u64 {
         self.received.load(Relaxed)
     }

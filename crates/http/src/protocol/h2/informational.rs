@@ -111,7 +111,7 @@ impl Frames {
         Ok(())
     }
 
-    /// A frame's head is complete.
+    /// Handles a complete frame header.
     fn frame(&mut self) -> Result<(), TooManyInformational> {
         let [high, middle, low, kind, flags, stream @ ..] = self.head;
         self.payload = usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low);

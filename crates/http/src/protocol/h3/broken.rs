@@ -16,23 +16,23 @@ impl Watch {
         Self { quic, waiting_since }
     }
 
-    /// The peer was heard.
+    /// Records that something was received from the peer.
     pub(super) fn heard(&mut self) {
         self.waiting_since = None;
     }
 
-    /// The peer is waited for.
+    /// Records that a reply from the peer is awaited.
     pub(super) fn waits(&mut self) {
         if self.waiting_since.is_none() {
             self.waiting_since = Some(pings(&self.quic));
         }
     }
 
-    /// Why the connection broke, if it did by no peer's decision.
+    /// Returns why the connection broke, unless the peer closed it.
     ///
-    /// A close by the peer is its word and tells nothing of the path. Neither does silence to
-    /// which nothing was said: QUIC gives a connection up that nobody used (RFC 9000 §10.1), so
-    /// only a peer that left a PING unanswered fell silent.
+    /// A close by the peer is its decision and not informative about the path. Neither is silence
+    /// if nothing was sent: QUIC closes an idle connection (RFC 9000 §10.1), so only a peer that
+    /// left a PING unanswered has fallen silent.
     pub(super) fn cause(&self) -> Option<Cause> {
         match self.quic.close_reason()? {
             ConnectionError::TimedOut => {
@@ -46,7 +46,8 @@ impl Watch {
     }
 }
 
-/// PINGs sent, but for those that look for a larger MTU (RFC 8899): a path may swallow these.
+/// Returns the number of PINGs sent, except those that probe for a larger MTU (RFC 8899), because a
+/// path may swallow these.
 fn pings(quic: &quinn::Connection) -> u64 {
     let stats = quic.stats();
     stats.frame_tx.ping.saturating_sub(stats.path.sent_plpmtud_probes)

@@ -54,7 +54,7 @@ impl ReceivedBody {
         }
     }
 
-    /// The final response's head.
+    /// Returns the head of the final response.
     pub(super) async fn head(&mut self) -> Result<Response<()>, SendFailure> {
         for _ in 0..=MAX_INFORMATIONAL {
             let response = self.stream.recv_response().await.map_err(|error| {

@@ -20,7 +20,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// As it is now; `None` where the system does not tell.
+    /// Reads the current values; `None` if the system does not provide them.
     pub(super) fn read() -> Option<Self> {
         let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
         let status = fs::read_to_string("/proc/self/status").ok()?;
@@ -40,7 +40,7 @@ impl Process {
     }
 }
 
-/// The number after this name in `/proc/self/status`.
+/// Returns the number after this name in `/proc/self/status`.
 fn field(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()

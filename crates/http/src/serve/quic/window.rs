@@ -37,9 +37,9 @@ impl SendWindow {
         Self { conn, share, state: Mutex::new(state) }
     }
 
-    /// Once all of a response is with quinn: what the connection has sent since, about. The peer has
-    /// room for all that quinn has, but the path may be slow; how far a single stream has come quinn
-    /// does not tell.
+    /// Returns approximately what the connection has sent since all of a response was passed to
+    /// quinn. The peer has room for everything that quinn holds, but the path may be slow; quinn
+    /// does not report the progress of a single stream.
     pub(super) fn sent_behind(&self, flow: &Flow) -> u64 {
         if !flow.has_ended() {
             return 0;

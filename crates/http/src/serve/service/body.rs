@@ -66,7 +66,7 @@ pub(in crate::serve) struct ServiceBody {
 }
 
 impl ServiceBody {
-    /// What this body gives, on a connection with this share.
+    /// Wraps this body, on a connection with this share.
     pub(super) fn new<B>(body: B, share: Arc<Share>, turn: Arc<Turn>) -> Self
     where
         B: Body + Send + 'static,
@@ -77,13 +77,13 @@ impl ServiceBody {
         Self { body: Some(body), prepared, trailers: None, failure: None, share, turn }
     }
 
-    /// How many bytes are still to come, if that is known.
+    /// Returns the number of remaining bytes, if known.
     pub(in crate::serve) fn remaining(&self) -> Option<u64> {
         let behind = self.body.as_ref().map_or(Some(0), |body| body.size().exact());
         behind.map(|behind| behind + self.prepared.len() as u64)
     }
 
-    /// Whether nothing comes any more, trailers included.
+    /// Returns whether nothing follows any more, including trailers.
     pub(in crate::serve) fn is_over(&self) -> bool {
         self.prepared.is_empty()
             && self.trailers.is_none()
@@ -91,12 +91,12 @@ impl ServiceBody {
             && self.body.as_ref().is_none_or(|body| body.is_ended())
     }
 
-    /// Bytes that the service has given and nobody has taken.
+    /// Returns the number of bytes that the service has provided and that have not been taken.
     pub(in crate::serve) fn prepared(&self) -> usize {
         self.prepared.len()
     }
 
-    /// Ready when there are bytes, so many, or when there will be none.
+    /// Ready when there are bytes, with their number, or when there will be none.
     pub(in crate::serve) fn poll_prepared(&mut self, cx: &mut Context<'_>) -> Poll<usize> {
         while self.prepared.is_empty()
             && let Some(body) = &mut self.body
@@ -131,7 +131,7 @@ impl ServiceBody {
         self.body = None;
     }
 
-    /// The next bytes, `room` at most.
+    /// Returns the next bytes, at most `room`.
     pub(in crate::serve) fn poll_next(
         &mut self,
         cx: &mut Context<'_>,
@@ -146,7 +146,7 @@ impl ServiceBody {
         Poll::Ready(Some(Ok(Piece::holding(bytes, Arc::new(held)))))
     }
 
-    /// What the service says behind the bytes.
+    /// Takes the trailers of the service.
     pub(in crate::serve) fn take_trailers(&mut self) -> Option<HeaderMap> {
         self.trailers.take()
     }
