@@ -2,7 +2,7 @@
 
 use eyas_race::candidate::Transport;
 
-/// Why this build cannot speak the transport, if so: its feature is left out.
+/// Returns why this build does not support the transport, if so: its feature is disabled.
 pub(crate) const fn missing(transport: Transport) -> Option<&'static str> {
     match transport {
         Transport::Quic if !cfg!(feature = "quic") => Some("this build is without QUIC"),

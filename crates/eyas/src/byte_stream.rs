@@ -48,7 +48,7 @@ pub(crate) enum ByteTransport {
 }
 
 impl ByteTransport {
-    /// The stream of bytes that all of them are.
+    /// Returns the underlying byte stream.
     pub(crate) fn bytes(&mut self) -> &mut dyn Bytewise {
         match self {
             Self::Tcp(tcp) => tcp,
@@ -96,7 +96,8 @@ impl ByteStream {
         }
     }
 
-    /// What the peer has said already would be lost with the rest of the stream.
+    /// Converts it to a TCP socket, unless bytes from the peer have been read already, which would
+    /// be lost.
     pub(crate) fn into_tcp(self) -> Result<TcpStream, Self> {
         match self {
             Self { transport: ByteTransport::Tcp(stream), said, .. } if said.is_empty() => {

@@ -15,7 +15,7 @@ impl Clock {
         Self { epoch: crate::memory_store::now(), origin: Instant::now() }
     }
 
-    /// When the clock was started.
+    /// Returns when the clock was started.
     pub(crate) fn origin(&self) -> Instant {
         self.origin
     }
@@ -24,12 +24,12 @@ impl Clock {
         self.epoch.saturating_add(self.origin.elapsed())
     }
 
-    /// How long since the start that time is.
+    /// Returns how long after the start a time is.
     pub(crate) fn since_start(&self, time: Duration) -> Duration {
         time.saturating_sub(self.epoch)
     }
 
-    /// The instant of a time that the race gave.
+    /// Converts a time of the race to an instant.
     pub(crate) fn instant(&self, time: Duration) -> Instant {
         let since = self.since_start(time);
         self.origin.checked_add(since).unwrap_or(self.origin)

@@ -168,7 +168,7 @@ impl ConnectError {
     }
 }
 
-/// What to do about a certificate that is not accepted.
+/// Returns the advice about a certificate that is not accepted.
 const fn advice(fault: CertificateFault) -> &'static str {
     match fault {
         CertificateFault::Expired => {

@@ -26,7 +26,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// `said` is what the peer has said already.
+    /// Creates a connection; `said` is what the peer has sent already.
     pub(crate) fn new(
         transport: ByteTransport,
         info: ConnectionInfo,

@@ -47,7 +47,7 @@ pub struct ConnectionInfo {
 }
 
 impl ConnectionInfo {
-    /// What is known of a connection before its handshakes.
+    /// Returns what is known of a connection before its handshakes.
     pub(crate) fn begun(transport: Transport, remote: SocketAddr) -> Self {
         Self {
             transport,
@@ -67,7 +67,7 @@ impl ConnectionInfo {
         }
     }
 
-    /// What is known of a connection whose transport was up when it was accepted.
+    /// Returns what is known of a connection whose transport was established when it was accepted.
     pub(crate) fn accepted(
         transport: Transport,
         local: Option<SocketAddr>,

@@ -87,7 +87,7 @@ impl Connector {
         })
     }
 
-    /// What was wrong with certificates that were not accepted.
+    /// Returns what was wrong with certificates that were not accepted.
     pub(crate) fn refusals(&self) -> &Arc<Refusals> {
         &self.refusals
     }
@@ -96,8 +96,8 @@ impl Connector {
         self.stream_offers.get(alpn, || Arc::new(offering(&self.stream_tls, alpn)))
     }
 
-    /// The configuration of QUIC attempts that offer these protocols, all but the estimate of the
-    /// round trip. `make` gives one without tokens.
+    /// Returns the configuration of QUIC attempts that offer these protocols, except the round-trip
+    /// estimate. `make` creates one without tokens.
     #[cfg(feature = "quic")]
     pub(crate) fn quic_config<E>(
         &self,
@@ -114,7 +114,7 @@ impl Connector {
         })
     }
 
-    /// Whether data may be sent before a handshake is complete.
+    /// Returns whether data may be sent before a handshake is complete.
     #[cfg(feature = "quic")]
     pub(crate) fn early_data(&self) -> bool {
         self.quic.early_data
@@ -135,7 +135,8 @@ impl Connector {
         &self.sctp
     }
 
-    /// What checks the server's certificate under DTLS, and what is shown to servers that ask.
+    /// Returns the verifier of server certificates for DTLS, and the identity for servers that
+    /// request one.
     #[cfg(feature = "sctp")]
     pub(crate) fn dtls(&self) -> Result<(Arc<dyn ServerCertVerifier>, Identity), Error> {
         Ok((Arc::clone(&self.verifier), self.security.dtls_identity()?))
@@ -148,12 +149,12 @@ impl Connector {
         self
     }
 
-    /// Whether MPTCP is spoken where TCP was planned.
+    /// Returns whether MPTCP is used if TCP was planned.
     pub(crate) fn mptcp(&self) -> bool {
         self.mptcp
     }
 
-    /// Where connections leave from.
+    /// Returns the local addresses of connections.
     pub(crate) fn local_addresses(&self) -> &LocalAddresses {
         &self.local_addresses
     }

@@ -40,7 +40,7 @@ impl DatagramSocket {
         Ok(Self { socket: UdpSocket::from_std(socket.into())? })
     }
 
-    /// The socket itself.
+    /// Returns the socket.
     pub(crate) fn get(&self) -> SockRef<'_> {
         SockRef::from(&self.socket)
     }
@@ -51,7 +51,7 @@ impl DatagramSocket {
         self.socket.ready(Interest::READABLE | Interest::ERROR).await
     }
 
-    /// Reads, with a call that gives [`io::ErrorKind::WouldBlock`] when nothing is left.
+    /// Reads, with a function that returns [`io::ErrorKind::WouldBlock`] if nothing is left.
     pub(crate) fn try_read<R>(&self, read: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
         self.socket.try_io(Interest::READABLE, read)
     }

@@ -104,7 +104,7 @@ pub(crate) async fn run(
     driver.endpoint.memory().settle().await;
 }
 
-/// The race was set up with what could be told without waiting.
+/// Completes the set-up of a race that was started with what was known without waiting.
 async fn complete_setup(endpoint: &Endpoint, clock: &Clock, record: &Record) {
     let network = endpoint.network().view().await;
     record.with(|journal| {
@@ -386,7 +386,7 @@ impl Driver {
         self.endpoint.memory().learn_soon(Lesson { evidence, trust, network_name });
     }
 
-    /// The complete attempt as the caller gets it.
+    /// Returns the completed attempt as a connection for the caller.
     fn connection(&mut self, id: AttemptId) -> Option<Connection> {
         let at = self.complete.iter().position(|(complete, _)| *complete == id)?;
         let (_, established) = self.complete.swap_remove(at);

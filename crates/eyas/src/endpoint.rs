@@ -216,7 +216,7 @@ impl EndpointBuilder {
     }
 }
 
-/// The first address of each family.
+/// Returns the first address of each family.
 #[cfg(feature = "sctp")]
 fn one_of_each_family(addresses: &[IpAddr]) -> Vec<IpAddr> {
     let first = |v4: bool| addresses.iter().find(|address| address.is_ipv4() == v4).copied();
@@ -239,8 +239,8 @@ impl Endpoint {
         &self.shared.memory
     }
 
-    /// Whom connections to this host trust, for the memory. `certificate_host` is the host that the
-    /// certificate must be good for, if another was named.
+    /// Returns whom connections to this host trust, for the memory. `certificate_host` is the host
+    /// that the certificate must be valid for, if another one was given.
     pub(crate) fn trust(&self, host: &Host, certificate_host: Option<&Host>) -> Trust {
         let certificate_host = certificate_host.filter(|named| *named != host).cloned();
         Trust { parameters: self.shared.trust.clone(), certificate_host }

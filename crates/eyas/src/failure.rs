@@ -14,7 +14,7 @@ pub(crate) fn failure(cause: Cause, reached: Level, detail: impl Into<String>) -
     Failure { cause, reached, detail: detail.into() }
 }
 
-/// An error of a socket, or of the security layer that reads from one.
+/// Classifies an error of a socket, or of the security layer that reads from one.
 pub(crate) fn of_io(error: &io::Error, reached: Level) -> Failure {
     if let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         return of_tls(tls, reached);
@@ -40,7 +40,8 @@ pub(crate) fn of_io(error: &io::Error, reached: Level) -> Failure {
     failure(cause, reached, detail)
 }
 
-/// An error of the call that connects, where the system has only numbers for what ICMP said.
+/// Classifies an error of the connect call, for which the system has only errno values of what ICMP
+/// reported.
 pub(crate) fn of_connect(error: &io::Error) -> Failure {
     let cause = match error.raw_os_error() {
         Some(libc::EACCES | libc::ENONET | libc::EOPNOTSUPP) => Cause::Unreachable,
@@ -50,7 +51,7 @@ pub(crate) fn of_connect(error: &io::Error) -> Failure {
     failure(cause, Level::Started, error.to_string())
 }
 
-/// What ICMP said of an attempt that nobody had answered.
+/// Classifies an ICMP report about an unanswered attempt.
 pub(crate) fn of_report(report: &Report) -> Failure {
     let cause = match report.cause {
         IcmpCause::PortUnreachable | IcmpCause::ProtocolUnreachable => Cause::Refused,
@@ -109,8 +110,8 @@ fn of_kind(kind: io::ErrorKind, reached: Level) -> Cause {
     }
 }
 
-/// An error of TLS over a byte stream. What is wrong with a certificate is for
-/// [`Refusals::tell`](crate::security::Refusals::tell) to say, where the server's name is known.
+/// Classifies an error of TLS over a byte stream. Errors of certificates are described by
+/// [`Refusals::tell`](crate::security::Refusals::tell), where the server's name is known.
 pub(crate) fn of_tls(error: &rustls::Error, reached: Level) -> Failure {
     use rustls::Error as Tls;
     let (cause, detail) = match error {
@@ -139,7 +140,7 @@ pub(crate) fn of_tls(error: &rustls::Error, reached: Level) -> Failure {
     failure(cause, reached, detail)
 }
 
-/// The kind of failure that a TLS alert (RFC 8446 §6.2) stands for, whoever sent it.
+/// Returns the kind of failure that a TLS alert (RFC 8446 §6.2) represents, from either side.
 pub(crate) fn of_alert(code: u8) -> Cause {
     match AlertDescription::from(code) {
         AlertDescription::BadCertificate
@@ -154,7 +155,7 @@ pub(crate) fn of_alert(code: u8) -> Cause {
     }
 }
 
-/// A TLS alert as people read it.
+/// Returns the readable name of a TLS alert.
 pub(crate) fn alert_name(code: u8) -> String {
     match AlertDescription::from(code) {
         AlertDescription::NoApplicationProtocol => {

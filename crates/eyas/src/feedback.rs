@@ -20,7 +20,7 @@ struct Sink {
 }
 
 impl Feedback {
-    /// For connections that nobody remembers: those that a listener accepted.
+    /// Returns a handle for connections that are not remembered: those accepted by a listener.
     pub(crate) fn none() -> Self {
         Self(None)
     }

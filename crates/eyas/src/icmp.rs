@@ -99,7 +99,7 @@ fn set_reports(socket: &impl AsFd, family: Family, wanted: bool) -> io::Result<(
     Ok(())
 }
 
-/// Whether an error of a call is about an earlier packet and not about the call.
+/// Returns whether an error of a call concerns an earlier packet rather than the call.
 pub(crate) fn is_a_report(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
@@ -166,7 +166,7 @@ fn to_address(address: &SockaddrStorage) -> Option<SocketAddr> {
     v4().or_else(v6)
 }
 
-/// What a report says, if it is about the path.
+/// Returns the meaning of a report, if it concerns the path.
 fn meaning(error: &libc::sock_extended_err) -> Option<IcmpCause> {
     let errno = i32::try_from(error.ee_errno).ok()?;
     if errno == libc::EMSGSIZE {

@@ -89,14 +89,15 @@ impl ServerIdentity {
         crate::sctp::dtls::Identity::new(self.certificate(), &self.key).is_ok()
     }
 
-    /// The private key.
+    /// Returns the private key.
     #[cfg(feature = "sctp")]
     pub(crate) fn key(&self) -> &PrivateKeyDer<'static> {
         &self.key
     }
 
-    /// The same for clients that have to show one of these keys. It knows TLS 1.3 alone, and every
-    /// handshake is a full one: a session that is resumed would not ask for the key again.
+    /// Returns the same for clients that must present one of these keys. It supports only TLS 1.3,
+    /// and every handshake is a full one, because a resumed session would not request the key
+    /// again.
     pub(crate) fn server_config_for(
         &self,
         clients: &ClientKeys,

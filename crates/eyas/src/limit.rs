@@ -28,7 +28,7 @@ impl AttemptLimit {
         Self { free: Arc::new(Semaphore::new(attempts)), freed: watch::Sender::new(()) }
     }
 
-    /// How many more may start now.
+    /// Returns how many more may start now.
     pub(crate) fn free(&self) -> usize {
         self.free.available_permits()
     }

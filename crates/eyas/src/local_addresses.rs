@@ -43,7 +43,7 @@ impl LocalAddresses {
         socket.bind(&SocketAddr::new(address, 0).into())
     }
 
-    /// The one that transports with one socket for all peers use.
+    /// Returns the address for transports that use one socket for all peers.
     #[cfg(feature = "quic")]
     pub(crate) fn first_towards(&self, peer: SocketAddr) -> Option<IpAddr> {
         self.towards(peer).addresses.first().copied()

@@ -193,7 +193,7 @@ impl Preconnection {
         })
     }
 
-    /// Whom the attempts trust, for the memory.
+    /// Returns whom the attempts trust, for the memory.
     fn trust(&self) -> Trust {
         let trust = self.endpoint.trust(&self.target.host, self.peer.certificate_host.as_ref());
         #[cfg(feature = "quic")]
@@ -245,13 +245,13 @@ impl fmt::Debug for Allowed {
     }
 }
 
-/// A seed that nobody can foresee, from the keys that the standard library draws for its maps.
+/// Returns an unpredictable seed, from the keys that the standard library generates for its maps.
 fn draw() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(0_u8)
 }
 
-/// What a race needs to know at its start.
+/// Returns what a race needs to know at its start.
 pub(crate) fn setup(
     endpoint: &Endpoint,
     target: Target,

@@ -42,7 +42,7 @@ pub(crate) struct Shared {
 }
 
 impl Sockets {
-    /// The socket towards `peer`; it is bound to `local` if that is given, always the same one.
+    /// Returns the socket for `peer`; if `local` is given, always the same one bound to it.
     pub(crate) async fn towards(
         &self,
         peer: SocketAddr,
@@ -75,16 +75,17 @@ impl Shared {
         Ok(Self { endpoint, unanswered, came_up, runtime: Handle::current() })
     }
 
-    /// A connection is up: from now on it decides how long the socket stays.
+    /// Records that a connection was established: from now on it determines how long the socket
+    /// stays open.
     pub(crate) fn came_up(&self) {
         self.came_up.store(true, Ordering::Relaxed);
     }
 }
 
 impl Drop for Shared {
-    /// Where nothing ever came up nothing is left to be served: the socket need not stay for the
-    /// closing period of attempts that were cancelled (RFC 9000 §10.2: three probe timeouts, 3 s
-    /// towards a peer that never answered). Otherwise quinn closes it after the last connection.
+    /// Closes the socket if no connection was ever established: it need not stay open for the
+    /// closing period of cancelled attempts (RFC 9000 §10.2: three probe timeouts, 3 s for a peer
+    /// that never answered). Otherwise quinn closes it after the last connection.
     fn drop(&mut self) {
         if *self.came_up.get_mut() || self.endpoint.open_connections() == 0 {
             return;

@@ -17,7 +17,7 @@ impl Record {
         action(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// To be looked at without keeping the driver waiting.
+    /// Returns a copy, which can be examined without blocking the driver.
     pub(crate) fn copy(&self) -> Journal {
         self.with(|journal| journal.clone())
     }

@@ -146,8 +146,8 @@ impl SecurityParameters {
         self
     }
 
-    /// Where tokens are kept that spare a QUIC server the validation of this client's address
-    /// (RFC 9000 §8.1.3). Like a session they let the server see that a client has come again.
+    /// Returns the store of tokens that spare a QUIC server the validation of this client's address
+    /// (RFC 9000 §8.1.3). Like a session they allow the server to recognise a returning client.
     #[cfg(feature = "quic")]
     pub(crate) fn quic_tokens(&self) -> Arc<dyn quinn::TokenStore> {
         if self.resumption {
@@ -193,8 +193,8 @@ impl SecurityParameters {
         self
     }
 
-    /// A configuration without ALPN for streams; each call makes a resumption store of its own.
-    /// `verifier` is what [`server_verifier`](Self::server_verifier) gave.
+    /// Returns a configuration without ALPN for streams; each call creates a separate resumption
+    /// store. `verifier` is the result of [`server_verifier`](Self::server_verifier).
     pub(crate) fn stream_config(
         &self,
         verifier: Arc<dyn ServerCertVerifier>,
@@ -210,7 +210,8 @@ impl SecurityParameters {
         self.config(provider, versions, verifier)
     }
 
-    /// The same for what chooses versions and suites by itself: QUIC, encrypted DNS.
+    /// Returns the same for protocols that choose versions and suites themselves: QUIC, encrypted
+    /// DNS.
     #[cfg(any(feature = "quic", feature = "encrypted-dns"))]
     pub(crate) fn client_config(
         &self,
@@ -244,7 +245,7 @@ impl SecurityParameters {
         Ok(config)
     }
 
-    /// What checks the certificates of servers, whatever carries them. Making it reads and parses
+    /// Returns the verifier of server certificates, for any transport. Creating it reads and parses
     /// every root: once is enough for an endpoint.
     pub(crate) fn server_verifier(&self) -> Result<Arc<dyn ServerCertVerifier>, Error> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -252,7 +253,7 @@ impl SecurityParameters {
         Ok(Arc::new(refusal::Witness::of(inner, &self.refusals)))
     }
 
-    /// What a client shows to a DTLS server that asks.
+    /// Returns what a client presents to a DTLS server that requests a certificate.
     #[cfg(feature = "sctp")]
     pub(crate) fn dtls_identity(&self) -> Result<crate::sctp::dtls::Identity, Error> {
         use crate::sctp::dtls::Identity;
@@ -264,7 +265,7 @@ impl SecurityParameters {
         }
     }
 
-    /// What was wrong with certificates that were not accepted under these parameters.
+    /// Returns what was wrong with certificates that were not accepted with these parameters.
     pub(crate) fn refusals(&self) -> Arc<Refusals> {
         Arc::clone(&self.refusals)
     }
@@ -290,7 +291,8 @@ impl SecurityParameters {
         }
     }
 
-    /// A machine without a trust store is not an error before somebody needs it.
+    /// Returns the platform's verifier. A machine without a trust store is an error only when it is
+    /// needed.
     fn platform_verifier(&self, provider: &Arc<CryptoProvider>) -> Arc<dyn ServerCertVerifier> {
         let roots = self.added_roots.iter().cloned();
         let made =

@@ -172,8 +172,8 @@ fn udp(address: SocketAddr, v6_only: bool) -> io::Result<UdpSocket> {
     Ok(socket.into())
 }
 
-/// `v6_only` counts for IPv6 alone, and is always said: the system's default differs from machine
-/// to machine.
+/// Opens a socket. `v6_only` matters only for IPv6, and is always set, because the system's default
+/// differs between machines.
 fn socket(
     address: SocketAddr,
     kind: Type,

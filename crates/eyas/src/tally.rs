@@ -50,7 +50,7 @@ impl Tally {
         self.count(transport, |row| &row.failed);
     }
 
-    /// The counts of one transport now.
+    /// Returns the current counts of one transport.
     pub(crate) fn of(&self, transport: Transport) -> AttemptCounts {
         let Some(row) = self.row(transport) else { return AttemptCounts::default() };
         AttemptCounts {

@@ -42,7 +42,7 @@ async fn read_some(stream: &mut dyn Bytewise) -> Result<Bytes, Failure> {
     spoke(read, said, Level::Security)
 }
 
-/// What the peer said, if this reading of it gave something.
+/// Returns what the peer sent, if this read returned anything.
 pub(super) fn spoke(
     read: io::Result<usize>,
     said: BytesMut,

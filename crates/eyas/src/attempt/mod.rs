@@ -66,7 +66,7 @@ pub(crate) struct Reporter {
 }
 
 impl Reporter {
-    /// For an attempt that nobody watches.
+    /// Returns the value for an attempt that is not observed.
     pub(crate) const fn none() -> Self {
         Self { to: None }
     }
@@ -87,7 +87,7 @@ impl Reporter {
     }
 }
 
-/// The name that the peer's certificate must be good for.
+/// Returns the name that the peer's certificate must be valid for.
 pub(crate) fn server_name(host: &Host) -> Result<ServerName<'static>, String> {
     match host {
         Host::Name(name) => ServerName::try_from(name.clone())
@@ -147,7 +147,7 @@ impl Attempt {
         }
     }
 
-    /// What is known before the first packet.
+    /// Returns what is known before the first packet.
     fn info(&self) -> ConnectionInfo {
         let reasons = match self.candidate.ech {
             Some(_) => vec![tls::ECH_LEFT_OUT.to_owned()],

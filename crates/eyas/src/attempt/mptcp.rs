@@ -21,9 +21,9 @@ sockopt_impl!(
     [u32; 3]
 );
 
-/// Whether more than one path can carry this connection: false for plain TCP, and for MPTCP that
-/// fell back to it. The kernel answers the option only while MPTCP is spoken (since Linux 5.16;
-/// before that the fallback cannot be seen and `tcp` is reported).
+/// Returns whether this connection can use several paths: false for plain TCP, and for MPTCP that
+/// fell back to it. The kernel supports the option only while MPTCP is in use (since Linux 5.16;
+/// before that the fallback cannot be detected and `tcp` is reported).
 pub(crate) fn is_in_use(stream: &TcpStream) -> bool {
     matches!(getsockopt(stream, Info), Ok([_, _, flags]) if flags & FALLBACK == 0)
 }

@@ -91,7 +91,7 @@ async fn talk(
     Ok(Talk { opened, said: Some(spoke(read, said, reached)?) })
 }
 
-/// What there is to say, once that is known. Who has gone without a word has nothing to say.
+/// Waits for the opening. If the sender is dropped, there is none.
 async fn settled(opening: &mut watch::Receiver<Opening>) -> Option<Bytes> {
     match opening.wait_for(|opening| !matches!(opening, Opening::Awaited)).await.as_deref() {
         Ok(Opening::Said(bytes)) => Some(bytes.clone()),

@@ -91,7 +91,7 @@ async fn begin<'a>(
     Ok(Begun { connecting, info, socket, listening })
 }
 
-/// What there is to say once the handshake is complete.
+/// Returns the result once the handshake is complete.
 fn established(
     connection: quinn::Connection,
     mut info: ConnectionInfo,

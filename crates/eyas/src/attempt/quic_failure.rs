@@ -9,7 +9,7 @@ use crate::security::VERDICT;
 /// CRYPTO_ERROR codes are 0x0100 plus a TLS alert (RFC 9001 §4.8).
 const CRYPTO_ERRORS: std::ops::RangeInclusive<u64> = 0x0100..=0x01ff;
 
-/// The attempt could not even be started.
+/// Returns the failure of an attempt that could not be started.
 pub(super) fn of_start(error: &ConnectError) -> Failure {
     let cause = match error {
         ConnectError::InvalidServerName(_) => Cause::Certificate,
@@ -20,7 +20,7 @@ pub(super) fn of_start(error: &ConnectError) -> Failure {
     failure(cause, Level::Started, error.to_string())
 }
 
-/// The connection failed after the first packet went out.
+/// Returns the failure of a connection after the first packet was sent.
 pub(crate) fn of_connection(error: &ConnectionError, reached: Level) -> Failure {
     let (cause, detail) = match error {
         ConnectionError::VersionMismatch => {
@@ -58,7 +58,7 @@ pub(crate) fn of_connection(error: &ConnectionError, reached: Level) -> Failure 
     failure(cause, reached, detail)
 }
 
-/// Whether the failure itself is the peer's first answer.
+/// Returns whether the failure itself is the peer's first answer.
 fn is_answer(error: &ConnectionError) -> bool {
     !matches!(
         error,

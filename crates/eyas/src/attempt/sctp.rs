@@ -111,7 +111,7 @@ async fn secure(
     Ok(Established { transport, info, said: Bytes::new() })
 }
 
-/// Where the kernel speaks SCTP it does so alone, and tells nothing of the INIT ACK.
+/// Connects through the kernel's SCTP, which does not report the INIT ACK.
 async fn through_kernel(
     attempt: &Attempt,
     connector: &Connector,

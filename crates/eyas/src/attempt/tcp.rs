@@ -66,7 +66,7 @@ pub(super) async fn run(
     }
 }
 
-/// A socket that is to be connected to `address`.
+/// Opens a socket for a connection to `address`.
 fn open(
     address: SocketAddr,
     leave_from: &LocalAddresses,

@@ -55,7 +55,7 @@ pub(super) async fn connect(socket: Socket, to: SocketAddr) -> Result<TcpStream,
     }
 }
 
-/// The first report that says something.
+/// Returns the first meaningful report.
 fn icmp_report(stream: &TcpStream) -> Option<Report> {
     loop {
         match icmp::read(stream) {
@@ -66,7 +66,7 @@ fn icmp_report(stream: &TcpStream) -> Option<Report> {
     }
 }
 
-/// A connection to which ICMP is what it is to any other: a reason to wait for.
+/// Switches ICMP reports off again, so that errors only make the connection wait, as usual.
 fn deafen(stream: TcpStream, family: Family, mut heard: bool) -> io::Result<TcpStream> {
     icmp::stop_reports(&stream, family)?;
     // What came before that is still the error of the next call.

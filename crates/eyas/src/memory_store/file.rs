@@ -23,7 +23,7 @@ pub(super) struct Outcome<T> {
     pub(super) warnings: Vec<String>,
 }
 
-/// Whether a file in which damage was seen opens now, with nothing wrong in it.
+/// Returns whether a file in which damage was detected opens now without errors.
 fn is_sound(path: &Path, config: &Config, now: Duration) -> bool {
     let opened = Sqlite::open(path, Secret::drawn(), config, now);
     opened.and_then(|file| file.check()).is_ok()
@@ -103,12 +103,12 @@ impl File {
         }))
     }
 
-    /// Whether the file is in use.
+    /// Returns whether the file is in use.
     pub(super) const fn is_open(&self) -> bool {
         self.sqlite.is_some()
     }
 
-    /// What names are made with that are to be found again in this file.
+    /// Returns the secret for names that must be stable for this file.
     pub(super) const fn secret(&self) -> Secret {
         self.secret
     }
@@ -242,7 +242,7 @@ impl File {
         self.pragma("max_page_count", "1");
     }
 
-    /// As a query does that meets a broken page.
+    /// Simulates a query that detects a damaged page.
     pub(super) fn find_damage(&mut self) -> Vec<String> {
         self.with_file::<()>(|_| Err(Trouble::Damaged("the test wants it so".into()))).1
     }

@@ -147,7 +147,7 @@ impl MemoryStore {
         }
     }
 
-    /// What names are made with that belong to this memory.
+    /// Returns the secret for names that belong to this memory.
     pub(crate) fn secret(&self) -> Secret {
         match &*self.kept() {
             Kept::Nowhere | Kept::Here(_) => Secret::of_process(),
@@ -223,7 +223,7 @@ impl MemoryStore {
         self.inner().learn(&mut self.kept(), &lesson);
     }
 
-    /// Whether there is no use in telling it anything.
+    /// Returns whether there is no point in reporting anything to it.
     pub(crate) fn keeps_nothing(&self) -> bool {
         self.inner().keeps_nothing
     }
@@ -257,7 +257,7 @@ impl MemoryStore {
         &self.handle.0
     }
 
-    /// What is kept, with everything that was learnt so far.
+    /// Returns the stored rows, including everything learnt so far.
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.inner().up_to_date()
     }
@@ -273,8 +273,8 @@ impl Inner {
         drop(self.up_to_date());
     }
 
-    /// Whether nothing waits, and nothing is just being written: who writes holds `kept` from
-    /// before taking something out of the queue until it is on the disk.
+    /// Returns whether nothing is queued or being written: a writer holds `kept` from before it
+    /// takes something from the queue until it is on disk.
     fn is_settled(&self) -> bool {
         self.kept.try_lock().is_ok_and(|_kept| lock(&self.queued).is_empty())
     }
@@ -325,7 +325,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The wall clock, as the memory counts time.
+/// Returns the wall-clock time as used by the memory.
 pub(crate) fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }

@@ -62,7 +62,7 @@ impl From<io::Error> for Trouble {
 pub(super) struct FileId(u64, u64);
 
 impl FileId {
-    /// The file of this name, if there is one.
+    /// Returns the file with this name, if there is one.
     pub(super) fn of(path: &Path) -> Option<Self> {
         std::fs::symlink_metadata(path).ok().map(|metadata| Self::from(&metadata))
     }
@@ -88,7 +88,7 @@ impl Place {
         Self { path, id: metadata.into(), mode: metadata.mode() }
     }
 
-    /// Whether others can read what is a browsing history.
+    /// Returns whether other users can read the file, which is a browsing history.
     pub(super) const fn is_open_to_others(&self) -> bool {
         self.mode & 0o077 != 0
     }
@@ -161,14 +161,15 @@ pub(super) fn make(path: &Path) -> Result<Place, Trouble> {
     }
 }
 
-/// The file of SQLite's that belongs to this one.
+/// Returns the SQLite file that belongs to this one.
 pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     name.into()
 }
 
-/// The same file by a path with no link but perhaps itself; `None` if its directory is not there.
+/// Returns a path to the same file with no symbolic link except possibly the file itself; `None` if
+/// its directory does not exist.
 fn without_links_above(path: &Path) -> Result<Option<PathBuf>, Trouble> {
     let Some(name) = path.file_name() else {
         return Err(Trouble::NotOurs("it is a directory".into()));
@@ -184,7 +185,8 @@ fn without_links_above(path: &Path) -> Result<Option<PathBuf>, Trouble> {
     }
 }
 
-/// SQLite would overwrite or delete what it finds under the names of its own files.
+/// Checks the names of SQLite's own files, because SQLite would overwrite or delete what it finds
+/// there.
 fn check_beside(path: &Path, suffix: &str) -> Result<(), Trouble> {
     let name = beside(path, suffix);
     let metadata = match std::fs::symlink_metadata(&name) {

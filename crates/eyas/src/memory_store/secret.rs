@@ -32,7 +32,7 @@ impl Secret {
         Self(bytes)
     }
 
-    /// The one of this process, for what has no file.
+    /// Returns the secret of this process, for memories without a file.
     pub(crate) fn of_process() -> Self {
         static SECRET: OnceLock<Secret> = OnceLock::new();
         *SECRET.get_or_init(Self::drawn)
@@ -48,8 +48,8 @@ impl Secret {
         &self.0
     }
 
-    /// 64 bits of HMAC-SHA-256 (RFC 2104) in hexadecimal: enough to tell the few things apart that
-    /// one machine sees. `purpose` keeps names of different things apart.
+    /// Returns 64 bits of HMAC-SHA-256 (RFC 2104) in hexadecimal: enough to distinguish the few
+    /// things that one machine sees. `purpose` separates names of different kinds.
     pub(crate) fn name(&self, purpose: &str, what: &[u8]) -> String {
         // The key of a whole block, as HMAC itself fills it up.
         let mut key = [0; 64];

@@ -53,8 +53,8 @@ impl Sqlite {
         Ok(file)
     }
 
-    /// The file's header must be ours from the first commit on, so this comes before the log, which
-    /// would keep it.
+    /// Checks or creates the file's header, which must be ours from the first commit on; this
+    /// therefore precedes the log, which would keep it.
     fn check_or_create(&mut self, secret: Secret) -> Result<(), Trouble> {
         // What was put in the file's place meanwhile is only read.
         let (tables, application) = (self.tables()?, self.header("application_id")?);
@@ -125,7 +125,7 @@ impl Sqlite {
         if verdict == "ok" { Ok(()) } else { Err(Trouble::Damaged(verdict)) }
     }
 
-    /// What names in this file are made with.
+    /// Returns the secret for names in this file.
     pub(super) fn secret(&self) -> Result<Secret, Trouble> {
         let bytes: Option<Vec<u8>> = self
             .connection
@@ -136,7 +136,7 @@ impl Sqlite {
             .ok_or_else(|| Trouble::Damaged("it has no secret".into()))
     }
 
-    /// Every row. What cannot be read says nothing.
+    /// Returns every row. Unreadable ones are ignored.
     pub(super) fn records(&self) -> Result<Vec<Record>, Trouble> {
         let mut statement =
             self.connection.prepare_cached("SELECT key, entry FROM rows ORDER BY key")?;
@@ -149,7 +149,7 @@ impl Sqlite {
             .collect())
     }
 
-    /// The rows of one host on one network, and of that network.
+    /// Returns the rows of one host on one network, and of that network.
     pub(super) fn rows_for(
         &self,
         network: &NetworkId,
@@ -228,7 +228,7 @@ impl Sqlite {
         self.scrub()
     }
 
-    /// What was forgotten must not be readable in the file's free pages or in the log.
+    /// Erases deleted rows, so that they cannot be read in the file's free pages or in the log.
     fn scrub(&mut self) -> Result<(), Trouble> {
         self.connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;
         Ok(())
@@ -254,7 +254,7 @@ fn parse(key: &str, entry: &str) -> Option<(Key, Entry)> {
     Some((key.parse().ok()?, serde_json::from_str(entry).ok()?))
 }
 
-/// The least text that is greater than every text with this prefix, which ends in `/`.
+/// Returns the smallest text that is greater than every text with this prefix, which ends in `/`.
 fn after_prefix(prefix: &str) -> String {
     let mut after = prefix.strip_suffix('/').unwrap_or(prefix).to_owned();
     after.push('0');

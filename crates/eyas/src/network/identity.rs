@@ -88,12 +88,12 @@ impl Identity {
         &self.id
     }
 
-    /// The identity as it was before the gateway's hardware address was known.
+    /// Returns the identity as it was before the gateway's hardware address was known.
     pub(super) const fn id_before_settling(&self) -> &NetworkId {
         &self.id_before_settling
     }
 
-    /// What people call the network. Unlike its identity it need not be the only one so called.
+    /// Returns a readable name of the network. Unlike its identity it need not be unique.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
@@ -102,7 +102,7 @@ impl Identity {
         self.awaits_hardware
     }
 
-    /// Whether nothing says that these are two networks.
+    /// Returns whether nothing indicates that these are two networks.
     pub(super) fn is_same_network(&self, other: &Self) -> bool {
         self.base == other.base
             && (self.hardware == other.hardware
@@ -111,7 +111,7 @@ impl Identity {
     }
 }
 
-/// Link-local and multicast prefixes are everywhere.
+/// Returns whether the prefix is link-local or multicast, which exist on every network.
 fn is_of_every_network(route: &Route) -> bool {
     match route.destination {
         IpAddr::V6(destination) => {
@@ -138,8 +138,8 @@ fn hardware_of(neighbours: &str, gateway: &str, interface: &str) -> Option<Strin
     })
 }
 
-/// The way out of each interface, IPv4 first, such as `wlan0 via 192.168.1.1`; the prefixes on link
-/// where there is none.
+/// Returns the way out of each interface, IPv4 first, such as `wlan0 via 192.168.1.1`; the on-link
+/// prefixes if there is none.
 fn name_of(defaults: &[&Route]) -> String {
     let mut seen: Vec<&str> = Vec::new();
     let mut names: Vec<String> = Vec::new();

@@ -74,7 +74,7 @@ impl Network {
         Self { shared: Arc::new(Shared { resolver, secret, state: Mutex::default(), changes }) }
     }
 
-    /// The network as it is now.
+    /// Returns the current network.
     pub(crate) async fn view(&self) -> Arc<NetworkView> {
         if let Some(view) = self.known() {
             return view;
@@ -82,8 +82,8 @@ impl Network {
         self.refresh().await
     }
 
-    /// The network as far as it can be told without asking anybody: NAT64 prefixes may be missing.
-    /// Called within a runtime.
+    /// Returns the network as far as it is known without queries: NAT64 prefixes may be missing.
+    /// Must be called inside a runtime.
     pub(crate) fn view_without_waiting(&self) -> Arc<NetworkView> {
         let mut state = self.lock();
         if let Some(seen) = state.seen.as_ref() {
@@ -101,9 +101,9 @@ impl Network {
         self.shared.changes.subscribe()
     }
 
-    /// The identity under which to remember what was seen on a network: the gateway's hardware
-    /// address may have become known only since, by the very packets that were sent. With it what
-    /// people call the network, if it is the one that the host is attached to.
+    /// Returns the identity under which to remember what was observed on a network: the gateway's
+    /// hardware address may have become known only since, because of the packets that were sent.
+    /// Also returns the readable name, if it is the network that the host is attached to.
     pub(crate) fn settled(&self, id: &NetworkId) -> (NetworkId, Option<String>) {
         let mut state = self.lock();
         let Some(seen) = state.seen.as_mut() else { return (id.clone(), None) };
@@ -122,8 +122,8 @@ impl Network {
         }
     }
 
-    /// The source address that the kernel uses towards `peer`. It is asked once for each, until
-    /// something has changed.
+    /// Returns the source address that the kernel uses for `peer`. It is queried once for each,
+    /// until something has changed.
     #[cfg(feature = "quic")]
     pub(crate) fn source_towards(&self, peer: SocketAddr) -> io::Result<IpAddr> {
         if let Some(source) = self.lock().sources.get(&peer) {
@@ -147,7 +147,7 @@ impl Network {
         (is_watched || seen.at.elapsed() < RECHECK_AFTER).then(|| Arc::clone(&seen.view))
     }
 
-    /// Whether changes are noticed; starts that if it was not tried before.
+    /// Returns whether changes are detected; starts detection if this has not been tried before.
     fn is_watched(&self, state: &mut State) -> bool {
         match &state.watching {
             Some(watching) => !watching.is_finished(),
@@ -219,8 +219,8 @@ impl Network {
     }
 }
 
-/// Whether races have to start anew. What comes and goes on single links (a container's
-/// interface, a link-local address) moves nobody.
+/// Returns whether races must be restarted. Changes of single links (a container's interface, a
+/// link-local address) do not matter.
 fn is_moved(before: &NetworkView, now: &NetworkView) -> bool {
     let ways_out = |view: &NetworkView| {
         let routed = view.sources.iter().filter(|source| source.routed);
@@ -241,21 +241,21 @@ fn is_link_local(address: IpAddr) -> bool {
     }
 }
 
-/// The addresses of this host that packets may leave from, those that lead far first.
+/// Returns the addresses of this host that packets may be sent from, those with global reach first.
 #[cfg(feature = "sctp")]
 pub(crate) fn own_addresses() -> Vec<IpAddr> {
     let sources = sources::sources(&routes::read());
     sources.iter().filter(|source| !source.deprecated).map(|source| source.address).collect()
 }
 
-/// What the kernel says now, without NAT64 prefixes.
+/// Reads the current state from the kernel, without NAT64 prefixes.
 fn read(secret: &Secret) -> (Identity, NetworkView) {
     let identity = Identity::read(secret);
     let (id, sources) = (identity.id().clone(), sources::sources(identity.routes()));
     (identity, NetworkView { id, sources, pref64: Vec::new(), lacking: lacking() })
 }
 
-/// What this build, this machine or this user cannot speak.
+/// Returns the transports that this build, this machine or this user cannot use.
 fn lacking() -> Vec<UnavailableTransport> {
     let not_here = |transport| {
         let why = built_in::missing(transport).or_else(|| refused(transport))?;
@@ -264,13 +264,13 @@ fn lacking() -> Vec<UnavailableTransport> {
     Transport::ALL.into_iter().filter_map(not_here).collect()
 }
 
-/// Why this machine does not let us speak the transport, if so.
+/// Returns why this machine does not allow the transport, if so.
 #[cfg(feature = "sctp")]
 fn refused(transport: Transport) -> Option<&'static str> {
     (transport == Transport::Sctp).then(|| crate::sctp::direct_access().err()).flatten()
 }
 
-/// Why this machine does not let us speak the transport, if so.
+/// Returns why this machine does not allow the transport, if so.
 #[cfg(not(feature = "sctp"))]
 fn refused(_: Transport) -> Option<&'static str> {
     None

@@ -17,7 +17,7 @@ const DISCOVERY_TIME: Duration = Duration::from_millis(500);
 /// Prefixes kept (RFC 7050 §3 allows several).
 const MAX_PREFIXES: usize = 4;
 
-/// The prefixes of this network, if it needs any.
+/// Returns the prefixes of this network, if it needs any.
 pub(super) async fn discover(view: &NetworkView, resolver: &Resolver) -> Vec<(Ipv6Addr, u8)> {
     if view.has_connectivity(Family::V4) || !view.has_connectivity(Family::V6) {
         return Vec::new();

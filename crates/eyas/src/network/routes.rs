@@ -25,7 +25,7 @@ impl Route {
     }
 }
 
-/// Every route that leads somewhere, both families.
+/// Returns every usable route of both families.
 pub(super) fn read() -> Vec<Route> {
     let table = |path| std::fs::read_to_string(path).unwrap_or_default();
     let mut routes = parse_v4(&table("/proc/net/route"));
@@ -56,7 +56,7 @@ fn v4_line(line: &str) -> Option<Route> {
     })
 }
 
-/// The kernel prints the number as it lies in memory, in network order.
+/// Parses an address that the kernel prints as it is in memory, in network byte order.
 fn v4(hex: &str) -> Option<Ipv4Addr> {
     u32::from_str_radix(hex, 16).ok().map(|bits| Ipv4Addr::from(bits.to_ne_bytes()))
 }

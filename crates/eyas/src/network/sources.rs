@@ -24,7 +24,7 @@ const FAR_AWAY: [IpAddr; 2] = [
     IpAddr::V4(Ipv4Addr::new(192, 33, 4, 12)),
 ];
 
-/// The source address that the kernel would use towards `peer`. Connecting a UDP socket asks
+/// Returns the source address that the kernel would use for `peer`. Connecting a UDP socket queries
 /// the routing table and sends nothing.
 pub(crate) fn source_towards(peer: SocketAddr) -> io::Result<IpAddr> {
     let any: IpAddr =
@@ -34,7 +34,8 @@ pub(crate) fn source_towards(peer: SocketAddr) -> io::Result<IpAddr> {
     Ok(socket.local_addr()?.ip())
 }
 
-/// Every usable address; of each family first the one that the kernel uses to go far.
+/// Returns every usable address; for each family, the one that the kernel uses for distant
+/// destinations first.
 pub(super) fn sources(routes: &[Route]) -> Vec<SourceAddress> {
     let chosen: Vec<IpAddr> =
         FAR_AWAY.iter().filter_map(|far| source_towards((*far, 53).into()).ok()).collect();
@@ -60,7 +61,7 @@ pub(super) fn sources(routes: &[Route]) -> Vec<SourceAddress> {
     sources
 }
 
-/// Whether a route through a gateway, or one wider than any link, leaves by this interface.
+/// Returns whether a route through a gateway, or one wider than any link, uses this interface.
 fn leads_out(routes: &[Route], interface: &str, source: IpAddr) -> bool {
     routes.iter().any(|route| {
         route.interface == interface

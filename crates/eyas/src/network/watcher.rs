@@ -40,7 +40,7 @@ impl Watcher {
         Ok(Self { socket: UdpSocket::from_std(socket.into())? })
     }
 
-    /// Something changed.
+    /// Waits for a change.
     pub(crate) async fn changed(&self) -> io::Result<()> {
         heard(self.socket.recv(&mut [0; BUFFER]).await)
     }

@@ -66,7 +66,7 @@ impl Trains {
         Ok(())
     }
 
-    /// Where the trains came from that were read last.
+    /// Returns the sources of the trains that were read last.
     pub(super) fn sources(&self) -> impl Iterator<Item = SocketAddr> {
         self.waiting.iter().map(|train| train.meta.addr)
     }

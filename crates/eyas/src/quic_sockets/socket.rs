@@ -38,7 +38,7 @@ pub(super) struct QuicSocket {
 }
 
 impl QuicSocket {
-    /// Must be called inside a tokio runtime.
+    /// Creates a socket. Must be called inside a tokio runtime.
     pub(super) fn new(socket: Socket, unanswered: Arc<Unanswered>) -> io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
         let local = socket.local_addr()?.as_socket().ok_or(io::ErrorKind::Unsupported)?;
@@ -61,8 +61,8 @@ impl QuicSocket {
         })
     }
 
-    /// A packet could not leave. Like one that is lost it costs nothing but time, unless nothing to
-    /// that peer can leave.
+    /// Records a packet that could not be sent. Like a lost one it only costs time, unless nothing
+    /// can be sent to that peer.
     fn note_unsent(&self, remote: SocketAddr, error: &io::Error) {
         tracing::debug!(%remote, %error, "cannot send");
         let failure = of_io(error, Level::Started);

@@ -34,7 +34,7 @@ pub(crate) struct Listening {
 }
 
 impl Unanswered {
-    /// An attempt is about to send its first packet to `peer`.
+    /// Registers an attempt that is about to send its first packet to `peer`.
     pub(crate) fn begin(self: &Arc<Self>, peer: SocketAddr) -> Listening {
         let (sender, failure) = oneshot::channel();
         let mut waiting = self.lock();
@@ -44,12 +44,13 @@ impl Unanswered {
         Listening { id, at: Arc::clone(self), failure }
     }
 
-    /// A datagram came from there: whoever it is for, the host is there and the port is open.
+    /// Records a datagram from this address: whoever it is for, the host exists and the port is
+    /// open.
     pub(crate) fn answered(&self, from: SocketAddr) {
         self.lock().attempts.retain(|(_, peer, _)| !is_same(*peer, from));
     }
 
-    /// A report came in.
+    /// Handles a report.
     pub(crate) fn reported(&self, report: &Report) {
         let headers = HEADERS[usize::from(report.remote.is_ipv6())];
         // Routers may take less than we sent as long as it is enough.
@@ -74,7 +75,7 @@ impl Unanswered {
 }
 
 impl Listening {
-    /// What `connecting` comes to, unless its end is heard of before anybody has answered.
+    /// Returns the result of `connecting`, unless a report ends it before anyone has answered.
     pub(crate) async fn unless_ended<T>(
         &mut self,
         connecting: impl Future<Output = T>,
@@ -100,7 +101,7 @@ impl Drop for Listening {
     }
 }
 
-/// Scope and flow of an IPv6 address are not the same in what is sent and in what is quoted.
+/// Compares addresses without scope and flow of IPv6, which differ between sent and quoted packets.
 fn is_same(one: SocketAddr, other: SocketAddr) -> bool {
     (one.ip(), one.port()) == (other.ip(), other.port())
 }

@@ -82,7 +82,7 @@ impl Limits {
     }
 }
 
-/// Many questions over one stream of messages, once it is connected.
+/// Multiplexes queries over one message stream, once it is connected.
 async fn multiplex<S: DnsClientStream>(
     connecting: impl Future<Output = Result<S, NetError>>,
     sender: BufDnsStreamHandle,

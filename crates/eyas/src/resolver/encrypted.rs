@@ -69,7 +69,8 @@ pub(super) fn tls_server(address: SocketAddr, name: &str) -> NameServerConfig {
 /// A stream of messages inside TLS.
 type Tls = TlsClientStream<<Runtime as RuntimeProvider>::Tcp>;
 
-/// Such a stream, as soon as it is connected, and where its questions go.
+/// Returns such a stream, which is connected when it is first polled, and the sender of its
+/// queries.
 pub(super) fn over_tls(
     server: SocketAddr,
     local: Option<SocketAddr>,

@@ -65,7 +65,7 @@ where
     Ok(async move { tokio::time::timeout(limit, connecting).await.map_err(|_| NetError::Timeout)? })
 }
 
-/// A request without its body.
+/// Returns a request without its body.
 fn head(name: &str, port: u16, path: &str) -> Result<Request<()>, http::Error> {
     let host = match name.parse::<Ipv6Addr>() {
         Ok(address) => format!("[{address}]"),
@@ -121,7 +121,7 @@ impl Stream for Https {
     }
 }
 
-/// One question.
+/// Sends one query.
 async fn ask(
     requests: SendRequest<Bytes>,
     head: Request<()>,
@@ -148,7 +148,8 @@ async fn ask(
     Ok(DnsResponse::from_buffer(message)?)
 }
 
-/// Whether the body is a DNS message; a server that does not say sends nothing else.
+/// Returns whether the body is a DNS message; a server that does not state the type sends nothing
+/// else.
 fn is_dns_message(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_TYPE).is_none_or(|media_type| {
         let essence = media_type.as_bytes().split(|octet| *octet == b';').next();

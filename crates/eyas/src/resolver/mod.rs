@@ -126,7 +126,7 @@ impl Resolver {
         self.overrides.has(host)
     }
 
-    /// The answer that is known without asking anybody, if there is one.
+    /// Returns the answer that is known without a query, if there is one.
     pub(crate) fn known(&self, query: &Query, port: u16) -> Option<Answer> {
         let records = self.overrides.answer(query, port)?;
         Some(Answer { id: query.id, records, protected: true })
@@ -227,7 +227,8 @@ async fn ask(client: &Client, query: &Query) -> Result<Records, DnsFailure> {
     }
 }
 
-/// Search lists apply to single labels only: what has a dot is looked up as it stands.
+/// Converts a name. Search lists apply only to single labels: a name with a dot is looked up as it
+/// is.
 fn owner_name(name: &str) -> Result<Name, DnsFailure> {
     let mut name = Name::from_ascii(name).map_err(|_| DnsFailure::NoSuchName)?;
     if name.num_labels() > 1 {

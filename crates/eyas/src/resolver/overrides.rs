@@ -19,8 +19,8 @@ impl Overrides {
         self.0.contains_key(&*normalised(host))
     }
 
-    /// The answer to the query if its host is overridden. The service of an overridden host is
-    /// what the caller says it is, so there is no HTTPS record for it.
+    /// Returns the answer to the query if its host is overridden. The service of an overridden host
+    /// is determined by the caller, so there is no HTTPS record for it.
     pub(super) fn answer(&self, query: &Query, port: u16) -> Option<Result<Records, DnsFailure>> {
         let addresses = self.0.get(&*normalised(host_of(&query.name, port)))?.get(&port)?;
         let v6 = addresses.iter().filter_map(|address| match address {
@@ -46,8 +46,7 @@ fn some_or_no_data<T>(
     if addresses.is_empty() { Err(DnsFailure::NoData) } else { Ok(records(addresses)) }
 }
 
-/// The host that a query is about: `_8443._https.example.com` asks about `example.com` (RFC 9460
-/// §9.1).
+/// Returns the host of a query: `_8443._https.example.com` is about `example.com` (RFC 9460 §9.1).
 fn host_of(name: &str, port: u16) -> &str {
     let host = name.strip_prefix('_').and_then(|rest| {
         let (prefixed, host) = rest.split_once("._https.")?;

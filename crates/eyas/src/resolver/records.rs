@@ -6,7 +6,7 @@ use hickory_resolver::proto::rr::{RData, Record};
 
 use super::MAX_RECORDS;
 
-/// The records of this type; CNAMEs and what else an answer carries are passed over.
+/// Returns the records of this type; CNAMEs and other records in an answer are skipped.
 pub(super) fn read(wanted: RecordType, answers: &[Record]) -> Result<Records, DnsFailure> {
     let data = answers.iter().map(|record| &record.data);
     let records = match wanted {

@@ -45,7 +45,7 @@ pub(super) fn mend(message: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-/// The data of one record: priority, target and parameters (RFC 9460 §2.2).
+/// Repairs the data of one record: priority, target and parameters (RFC 9460 §2.2).
 fn mend_parameters(data: &mut [u8]) -> Option<()> {
     let is_alias = u16_at(data, 0)? == 0;
     let mut at = after_name(data, 2)?;
@@ -66,7 +66,8 @@ fn mend_parameters(data: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-/// Whether a value has the form of its key (§7, §8), in what the library does not look at.
+/// Returns whether a value has the format of its key (§7, §8), as far as the library does not check
+/// it.
 fn has_its_form(key: u16, value: &[u8]) -> bool {
     match key {
         MANDATORY => value.chunks_exact(2).is_sorted_by(|one, next| one < next),
@@ -88,7 +89,7 @@ fn has_empty_identifier(mut value: &[u8]) -> bool {
     false
 }
 
-/// Identifiers, each after its length.
+/// Repairs identifiers, each of which follows its length.
 fn mend_identifiers(mut value: &mut [u8]) -> Option<()> {
     while let Some((len, rest)) = value.split_first_mut() {
         let (identifier, rest) = rest.split_at_mut_checked(usize::from(*len))?;
@@ -102,7 +103,7 @@ fn mend_identifiers(mut value: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-/// Where a name ends that begins here: behind its root or its pointer (RFC 1035 §4.1.4).
+/// Returns the end of a name that starts here: after its root or its pointer (RFC 1035 §4.1.4).
 fn after_name(message: &[u8], mut at: usize) -> Option<usize> {
     loop {
         match message.get(at)? {

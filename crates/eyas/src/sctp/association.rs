@@ -31,7 +31,7 @@ impl SctpAssociation {
         Self(Arc::new(stack))
     }
 
-    /// Whoever speaks SCTP for it.
+    /// Returns the SCTP stack that carries it.
     pub(super) fn stack(&self) -> &dyn Stack {
         &*self.0
     }
@@ -100,8 +100,8 @@ impl SctpAssociation {
         self.0.queue(stream)
     }
 
-    /// Our end of the primary path, with our SCTP port; the IP address is unspecified where the
-    /// routing chooses it.
+    /// Returns our end of the primary path, with our SCTP port; the IP address is unspecified if
+    /// the routing selects it.
     pub(crate) fn local_address(&self) -> Option<SocketAddr> {
         self.0.local_address()
     }

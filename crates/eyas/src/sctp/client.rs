@@ -67,7 +67,7 @@ impl Clients {
         self
     }
 
-    /// The address to bind a socket of its own to that leads to `remote`.
+    /// Returns the address to bind a separate socket for `remote` to.
     fn local_for(&self, remote: SocketAddr) -> IpAddr {
         let fits = |address: &&IpAddr| address.is_ipv4() == remote.is_ipv4();
         let own = self.local_addresses.iter().find(fits).copied();
@@ -81,7 +81,7 @@ impl Clients {
         known.inside_udp_at.unwrap_or(self.encapsulation_port)
     }
 
-    /// How associations behave.
+    /// Returns the configuration of associations.
     pub(crate) fn association(&self) -> &AssociationConfig {
         &self.association
     }
@@ -183,14 +183,14 @@ impl From<io::Error> for Unprotected {
     }
 }
 
-/// When a first packet is sent again, given a remembered round trip.
+/// Returns when a first packet is retransmitted, given a remembered round-trip time.
 fn first_timeout(rtt: Duration) -> Duration {
     rtt.saturating_mul(ROUND_TRIPS_TO_RETRANSMISSION).clamp(RTO_INITIAL.0, RTO_INITIAL.1)
 }
 
-/// How an association behaves inside DTLS (RFC 8261 §5, §6): records add to its packets, which need no
-/// checksum of their own (RFC 9653). There is one path, whose marks of congestion DTLS hides, and which
-/// has failed when the peer has.
+/// Returns the configuration of an association inside DTLS (RFC 8261 §5, §6): records add to its
+/// packets, which need no checksum of their own (RFC 9653). There is one path, whose congestion
+/// marks DTLS hides, and which has failed when the peer has.
 pub(super) fn over_dtls(config: &AssociationConfig) -> AssociationConfig {
     let mut config = config.clone();
     config.packet_overhead = MAX_OVERHEAD;
@@ -202,8 +202,8 @@ pub(super) fn over_dtls(config: &AssociationConfig) -> AssociationConfig {
     config
 }
 
-/// A UDP socket at each of these addresses, all of one port number: a peer that is told of further
-/// addresses sends there to the port that it knows (RFC 6951 §5.1).
+/// Opens a UDP socket at each of these addresses, all with the same port number: a peer that learns
+/// of further addresses sends to the port that it knows (RFC 6951 §5.1).
 fn udp_wires(addresses: &[IpAddr]) -> io::Result<Vec<Wire>> {
     let mut tries = 0;
     loop {
@@ -224,7 +224,8 @@ fn udp_wires(addresses: &[IpAddr]) -> io::Result<Vec<Wire>> {
     }
 }
 
-/// A wire at each of these addresses; without any, one of each family that this machine has.
+/// Opens a wire at each of these addresses; if there are none, one of each family that this machine
+/// has.
 fn wires(
     addresses: &[IpAddr],
     mut wire: impl FnMut(IpAddr) -> io::Result<Wire>,

@@ -27,7 +27,7 @@ pub enum SctpError {
     StreamTaken(u16),
 }
 
-/// What a call is told that comes after the end of an association.
+/// Returns the error of a call after the end of an association.
 pub(super) fn lost(reason: &Option<LossReason>) -> SctpError {
     match reason {
         Some(reason) => SctpError::Lost(reason.clone()),
@@ -35,7 +35,7 @@ pub(super) fn lost(reason: &Option<LossReason>) -> SctpError {
     }
 }
 
-/// The end of an association in words.
+/// Describes the end of an association.
 fn loss_text(reason: &LossReason) -> String {
     match reason {
         LossReason::NoAnswer => "the peer did not answer".into(),
@@ -58,7 +58,7 @@ fn loss_text(reason: &LossReason) -> String {
     }
 }
 
-/// The causes of an ABORT in words (RFC 9260 §3.3.10).
+/// Describes the causes of an ABORT (RFC 9260 §3.3.10).
 fn named(causes: &[u16]) -> String {
     let name = |cause: &u16| match cause {
         1 => "it has no such stream".into(),
@@ -97,7 +97,7 @@ impl From<SctpError> for io::Error {
     }
 }
 
-/// How an attempt failed that had come this far.
+/// Returns the failure of an attempt that had reached this level.
 pub(crate) fn of_attempt(error: &SctpError, reached: Level) -> Failure {
     let cause = match error {
         SctpError::Lost(LossReason::NoAnswer | LossReason::PeerUnreachable) => Cause::Silent,

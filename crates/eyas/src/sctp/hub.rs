@@ -97,7 +97,7 @@ impl Drop for Dependence {
 }
 
 impl Hub {
-    /// A hub that nothing moves yet.
+    /// Creates a hub that is not driven yet.
     pub(super) fn new(config: EndpointConfig, wires: Vec<Wire>) -> io::Result<Self> {
         let ports = Ports::new(config.listen_port);
         let endpoint = Endpoint::new(config, seed()?, Duration::ZERO);
@@ -120,12 +120,12 @@ impl Hub {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The endpoint's time.
+    /// Returns the endpoint's time.
     pub(super) fn now(&self) -> Duration {
         self.start.elapsed()
     }
 
-    /// The instant of an endpoint's time.
+    /// Converts an endpoint's time to an instant.
     pub(super) fn instant(&self, time: Duration) -> Instant {
         self.start.checked_add(time).unwrap_or(self.start)
     }
@@ -171,10 +171,11 @@ impl Hub {
         Ok(id)
     }
 
-    /// Our SCTP port for a peer behind UDP: the number of our UDP port, which no other program
-    /// of this host can have, unless we have used it towards this peer already; 0 leaves the choice
-    /// to the protocol. Two programs that chose the same port would look like one that restarted
-    /// (RFC 9260 §5.2): the peer goes by addresses and SCTP ports alone (RFC 6951 §5.4).
+    /// Returns our SCTP port for a peer with UDP encapsulation: the number of our UDP port, which
+    /// no other program of this host can have, unless we already use it for this peer; 0 leaves the
+    /// choice to the protocol. Two programs with the same port would look like one that restarted
+    /// (RFC 9260 §5.2), because the peer identifies associations only by addresses and SCTP ports
+    /// (RFC 6951 §5.4).
     fn port_towards(&self, state: &State, options: &ConnectOptions) -> u16 {
         let Some(remote) = options.remotes.first().copied() else { return 0 };
         let wire = self.wires.iter().find(|wire| wire.leads_to(remote));
@@ -182,7 +183,7 @@ impl Hub {
         if state.ports.is_used(port, options.remote_port) { 0 } else { port }
     }
 
-    /// The next association that a peer opened.
+    /// Returns the next association opened by a peer.
     pub(super) fn poll_accept(&self, cx: &mut std::task::Context<'_>) -> Option<AssociationId> {
         let mut state = self.lock();
         if let Some(id) = state.backlog.pop_front() {
@@ -216,7 +217,7 @@ impl State {
         next
     }
 
-    /// Has those who watch this association look again once more was sent.
+    /// Makes the watchers of this association check it again after more was sent.
     pub(super) fn recheck(&mut self, id: AssociationId) {
         if !self.ending.contains(&id) {
             self.ending.push(id);
@@ -254,7 +255,7 @@ impl State {
         }
     }
 
-    /// A peer has opened an association.
+    /// Handles an association opened by a peer.
     fn welcome(&mut self, now: Duration, id: AssociationId) {
         self.slots.insert(id, Slot::new(Stage::Up));
         if !self.is_anchored || self.backlog.len() >= MAX_BACKLOG {
@@ -265,7 +266,7 @@ impl State {
         self.accepting.wake();
     }
 
-    /// Nobody holds this association any more: what still comes in is dropped until it ends.
+    /// Handles an association without an owner: incoming data is dropped until it ends.
     fn serve_orphan(&mut self, now: Duration, id: AssociationId) {
         while self.endpoint.receive(now, id).is_some() {}
         if matches!(self.slots.get(&id), Some(Slot { stage: Stage::Ended(_), .. })) {
@@ -304,7 +305,7 @@ impl State {
         }
     }
 
-    /// The task ends, be it because the runtime does.
+    /// Ends the task, for example because the runtime ends.
     pub(super) fn end(&mut self) {
         self.is_over = true;
         for slot in self.slots.values_mut() {
@@ -317,7 +318,7 @@ impl State {
     }
 }
 
-/// A secret that nobody can foresee.
+/// Returns an unpredictable secret.
 fn seed() -> io::Result<[u8; 32]> {
     let mut seed = [0; 32];
     let random = default_provider().secure_random;

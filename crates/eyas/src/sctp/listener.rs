@@ -187,7 +187,7 @@ impl SctpListener {
         hubs.map(|hub| hub.0.lock().endpoint.associations().len()).sum()
     }
 
-    /// How many sessions of DTLS there are, with an association or without.
+    /// Returns the number of DTLS sessions, with or without an association.
     #[cfg(test)]
     pub(super) fn sessions(&self) -> usize {
         self.hub.0.wires.iter().filter_map(Wire::beside).map(|sessions| sessions.count()).sum()
@@ -199,7 +199,7 @@ impl SctpListener {
     }
 }
 
-/// A socket for each family: `[::]` alone stands for both.
+/// Returns the addresses for a socket of each family: `[::]` represents both.
 fn ips(addresses: &[SocketAddr]) -> Vec<IpAddr> {
     let mut ips: Vec<IpAddr> = addresses.iter().map(SocketAddr::ip).collect();
     if ips == [IpAddr::V6(Ipv6Addr::UNSPECIFIED)] {
@@ -208,7 +208,7 @@ fn ips(addresses: &[SocketAddr]) -> Vec<IpAddr> {
     ips
 }
 
-/// The kernel's listener, at the port that SCTP inside UDP has, too.
+/// Opens the kernel's listener, at the same port as SCTP inside UDP.
 fn listen_through_kernel(
     parameters: &SctpListenParameters,
     port: u16,
@@ -218,14 +218,15 @@ fn listen_through_kernel(
     KernelListener::bind(&addresses, &parameters.association)
 }
 
-/// The port for SCTP inside UDP is somebody else's.
+/// Returns the error that the port for SCTP inside UDP is in use.
 fn taken(port: u16) -> io::Error {
     let owner = owner_of_udp_port(port).unwrap_or_else(|| "another program".to_owned());
     let what = format!("UDP port {port} is taken by {owner}");
     io::Error::new(io::ErrorKind::AddrInUse, what)
 }
 
-/// A UDP socket at each address, all at one port; 0 takes one that is free at all of them.
+/// Opens a UDP socket at each address, all with the same port; 0 selects one that is free at all of
+/// them.
 fn udp(ips: &[IpAddr], port: u16) -> io::Result<Vec<Wire>> {
     let bind_all = || -> io::Result<Vec<Wire>> {
         let mut wires: Vec<Wire> = Vec::with_capacity(ips.len());

@@ -58,7 +58,7 @@ impl Outbox {
         }
     }
 
-    /// The socket that has to have room before anything else can be sent.
+    /// Returns the socket that must have room before anything else can be sent.
     pub(super) const fn full(&self) -> Option<usize> {
         self.full
     }
@@ -69,7 +69,7 @@ impl Outbox {
     }
 }
 
-/// This host itself says that there is no way to `remote`.
+/// Returns the input that this host has no route to `remote`.
 fn no_route(remote: SocketAddr) -> Input {
     Input::Unreachable { remote, reason: Unreachable::Route, quoted: None }
 }

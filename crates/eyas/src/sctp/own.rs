@@ -110,7 +110,8 @@ impl Stack for OwnAssociation {
         end
     }
 
-    /// What still waited would come after the reset (RFC 6525 §5.1.2).
+    /// Waits until everything has been sent: what still waits would be sent after the reset (RFC
+    /// 6525 §5.1.2).
     fn poll_end_stream(&self, cx: &mut Context<'_>, stream: StreamId) -> Poll<Result<(), Misuse>> {
         let (hub, id) = (&self.hub, self.id);
         let mut guard = hub.lock();

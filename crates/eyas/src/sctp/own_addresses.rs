@@ -25,13 +25,14 @@ impl Bound {
         Self(bound)
     }
 
-    /// Of the addresses of this host those that the sockets serve, most wanted first.
+    /// Returns the addresses of this host that the sockets serve, most preferred first.
     pub(super) fn now(&self) -> Vec<IpAddr> {
         self.among(&own_addresses())
     }
 
-    /// A socket at a certain address serves that one, also on loopback, where a host has more
-    /// addresses than it lists. One at all addresses serves those that lead to other hosts.
+    /// Returns the served addresses among these. A socket bound to an address serves that one,
+    /// including on loopback, where a host has more addresses than it lists. One bound to all
+    /// addresses serves those that lead to other hosts.
     fn among(&self, present: &[IpAddr]) -> Vec<IpAddr> {
         let serves_all = |family: IpAddr| {
             self.0.iter().any(|one| one.is_unspecified() && one.is_ipv4() == family.is_ipv4())
@@ -56,7 +57,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Must be called inside a tokio runtime.
+    /// Creates the addresses. Must be called inside a tokio runtime.
     pub(super) fn new(bound: Bound, known: Vec<IpAddr>) -> Self {
         let watcher = Watcher::new();
         if let Err(error) = &watcher {
@@ -74,17 +75,17 @@ impl Watch {
         }
     }
 
-    /// A change was noticed.
+    /// Schedules a check after a change.
     pub(super) fn settle(&mut self) {
         self.look_at.get_or_insert_with(|| Instant::now() + SETTLE_TIME);
     }
 
-    /// When to call `due_addresses` at the latest.
+    /// Returns when to call `due_addresses` at the latest.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         self.look_at
     }
 
-    /// The addresses, if it is time to look. Routes may have changed even if the addresses have
+    /// Returns the addresses if a check is due. Routes may have changed even if the addresses have
     /// not.
     pub(super) fn due_addresses(&mut self, now: Instant) -> Option<Vec<IpAddr>> {
         if self.look_at.is_none_or(|time| time > now) {

@@ -38,20 +38,20 @@ impl Ports {
         }
     }
 
-    /// Whether there is an association from this port to that one of any peer.
+    /// Returns whether there is an association from this port to that port of any peer.
     pub(super) fn is_used(&self, local: u16, remote: u16) -> bool {
         self.connected.contains_key(&(local, remote))
     }
 
-    /// Whether the packet is for a port of ours.
+    /// Returns whether the packet is for one of our ports.
     pub(super) fn is_ours(&self, received: &Received) -> bool {
         let Some((source, destination)) = ports(received) else { return false };
         self.listening == Some(destination) || self.is_used(destination, source)
     }
 
-    /// Whether the packet is the INIT ACK of an association that was given up meanwhile, as those
-    /// that lose a race are. To answer it with an ABORT (RFC 9260 §8.4) would cost the peer a
-    /// packet, and it holds nothing that could be ended.
+    /// Returns whether the packet is the INIT ACK of an association that was cancelled in the
+    /// meantime, like those that lose a race. An ABORT in reply (RFC 9260 §8.4) would cost the peer
+    /// a packet, and it holds no state that could be ended.
     pub(super) fn is_belated_answer(&self, received: &Received) -> bool {
         received.contents.get(COMMON_HEADER) == Some(&INIT_ACK)
             && ports(received)
@@ -59,7 +59,7 @@ impl Ports {
     }
 }
 
-/// Source and destination port of the first packet (RFC 9260 §3.1).
+/// Returns source and destination port of the first packet (RFC 9260 §3.1).
 fn ports(received: &Received) -> Option<(u16, u16)> {
     let &[s0, s1, d0, d1] = received.contents.first_chunk::<4>()?;
     Some((u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1])))

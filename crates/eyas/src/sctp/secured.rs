@@ -19,7 +19,7 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    /// A session on these streams; the peer has to make one on the same ones.
+    /// Starts a session on these streams; the peer must start one on the same streams.
     pub(crate) async fn secure(
         &self,
         stream: SctpStream,

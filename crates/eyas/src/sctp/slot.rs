@@ -172,7 +172,7 @@ impl Slot {
         self.notifications.pop_front()
     }
 
-    /// From now on this stream is read as bytes.
+    /// Starts reading this stream as bytes.
     pub(super) fn open_stream(&mut self, stream: StreamId) -> Result<(), SctpError> {
         if self.inboxes.contains_key(&stream) {
             return Err(SctpError::StreamTaken(stream.0));
@@ -185,7 +185,7 @@ impl Slot {
         Ok(())
     }
 
-    /// From now on this stream is read as messages again, with what came in on it meanwhile.
+    /// Returns this stream to reading as messages, including those received in the meantime.
     pub(super) fn give_back_stream(&mut self, stream: StreamId) {
         if let Some(inbox) = self.inboxes.remove(&stream) {
             self.common.messages.extend(inbox.messages);
@@ -193,20 +193,20 @@ impl Slot {
         }
     }
 
-    /// What comes in on this stream is nobody's any more.
+    /// Discards what arrives on this stream from now on.
     pub(super) fn close_stream(&mut self, stream: StreamId) {
         if let Some(inbox) = self.inboxes.remove(&stream) {
             self.parked -= inbox.messages.iter().map(Message::len).sum::<usize>();
         }
     }
 
-    /// Whether the peer has ended this stream and everything on it was read.
+    /// Returns whether the peer has ended this stream and everything on it was read.
     pub(super) fn is_stream_over(&self, stream: StreamId) -> bool {
         self.inboxes.get(&stream).is_some_and(|inbox| inbox.is_reset && inbox.messages.is_empty())
     }
 
-    /// The next message of a stream of bytes, or of all other streams. `receive` gives what the
-    /// protocol has.
+    /// Returns the next message of a byte stream, or of all other streams. `receive` returns what
+    /// the protocol has.
     pub(super) fn next(
         &mut self,
         stream: Option<StreamId>,
@@ -253,12 +253,12 @@ impl Slot {
         inbox.readers.wake();
     }
 
-    /// Whether so much waits to be read that nothing more is to be taken in.
+    /// Returns whether so much data is waiting to be read that no more is accepted.
     pub(super) fn is_parking_full(&self) -> bool {
         self.parked >= MAX_PARKED
     }
 
-    /// What a reader gets for whom there is no message: nothing for now, or nothing ever.
+    /// Returns the result for a reader without a message: pending, or the end.
     pub(super) fn end_of(
         &self,
         stream: Option<StreamId>,

@@ -21,10 +21,10 @@ pub(super) trait Stack: fmt::Debug + Send + Sync {
     /// Looks at what is kept for the association's users, if there is anything left of it.
     fn with_slot(&self, action: &mut dyn FnMut(&mut Slot));
 
-    /// The association at this moment, unless it is over.
+    /// Returns the current state of the association, unless it is over.
     fn status(&self) -> Option<Status>;
 
-    /// Our end of the primary path.
+    /// Returns our end of the primary path.
     fn local_address(&self) -> Option<SocketAddr>;
 
     /// Takes a message, which `data` makes once there is room for it.
@@ -35,7 +35,7 @@ pub(super) trait Stack: fmt::Debug + Send + Sync {
         data: &mut dyn FnMut() -> Bytes,
     ) -> Poll<Result<(), SctpError>>;
 
-    /// The next message of a stream of bytes, or of all other streams.
+    /// Returns the next message of a byte stream, or of all other streams.
     fn poll_receive(
         &self,
         cx: &mut Context<'_>,
@@ -71,7 +71,7 @@ pub(super) trait Stack: fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// What one stream has in the send buffer, if that can be known.
+    /// Returns what one stream has in the send buffer, if this is known.
     fn queue(&self, _stream: StreamId) -> Option<QueueInfo> {
         None
     }

@@ -6,8 +6,8 @@ use super::{SecurityParameters, Trust};
 use crate::memory_store::Secret;
 
 impl SecurityParameters {
-    /// A short name, the same for parameters under which the same peers are accepted and accept us:
-    /// in words where that says all, else with a hash.
+    /// Returns a short name, which is the same for parameters with which the same peers are
+    /// accepted and accept us: a word if that is sufficient, otherwise with a hash.
     pub(crate) fn name(&self, secret: &Secret) -> String {
         let word = match &self.trust {
             Trust::Platform => "platform",
@@ -22,7 +22,7 @@ impl SecurityParameters {
         }
     }
 
-    /// Everything but the word, unambiguously; empty if there is nothing else.
+    /// Returns everything except the word, unambiguously; empty if there is nothing else.
     fn described(&self) -> Vec<u8> {
         let mut described = Vec::new();
         let mut put = |what: &str, parts: &[&[u8]]| {
@@ -58,7 +58,7 @@ impl SecurityParameters {
     }
 }
 
-/// The same roots in another order are the same roots.
+/// Sorts the roots, because the same roots in another order are equivalent.
 fn in_order<'a>(roots: impl Iterator<Item = &'a CertificateDer<'static>>) -> Vec<&'a [u8]> {
     let mut roots: Vec<&[u8]> = roots.map(AsRef::as_ref).collect();
     roots.sort_unstable();

@@ -89,7 +89,8 @@ impl Refusals {
         kept.push_back(refusal);
     }
 
-    /// The failure of a handshake with this server, with what is wrong with its certificate.
+    /// Returns the failure of a handshake with this server, including what is wrong with its
+    /// certificate.
     pub(crate) fn explain(
         &self,
         mut failure: Failure,
@@ -174,7 +175,7 @@ impl ServerCertVerifier for Witness {
     }
 }
 
-/// What a verifier said, as the layers above pass it on.
+/// Returns a verifier's message as passed on by the layers above.
 pub(crate) fn verdict(why: &CertificateError) -> String {
     format!("{VERDICT}{why}")
 }

@@ -37,7 +37,7 @@ struct Shown {
     not_after: u64,
 }
 
-/// What is wrong, with whose certificate, since when. `now` is when it was verified.
+/// Describes what is wrong, with whose certificate, since when. `now` is when it was verified.
 pub(super) fn fault(
     certificate: &CertificateDer<'_>,
     why: &CertificateError,
@@ -84,7 +84,7 @@ pub(super) fn fault(
     format!("{what} ({})", shown.who())
 }
 
-/// The same of a certificate that rustls can read and this cannot, which is stricter.
+/// Describes the same for a certificate that rustls can parse and this stricter parser cannot.
 fn of_unreadable(why: &CertificateError, asked: &ServerName<'_>, now: UnixTime) -> String {
     use CertificateError as Why;
     match why {
@@ -153,7 +153,7 @@ fn one_name(name: &GeneralName) -> Option<String> {
     }
 }
 
-/// Whom a distinguished name is about, in a word: its common name, or what stands for it.
+/// Returns the entity of a distinguished name: its common name, or a substitute.
 fn entity(name: &Name) -> Option<String> {
     let common = name.common_name().ok().flatten();
     let unit = || name.organization_unit().ok().flatten();
@@ -163,7 +163,8 @@ fn entity(name: &Name) -> Option<String> {
         .or_else(|| (!name.is_empty()).then(|| bounded(&name.to_string())))
 }
 
-/// As much of a text of the peer's as may be shown, without what could drive a terminal.
+/// Returns as much of a peer's text as may be shown, without characters that could control a
+/// terminal.
 fn bounded(text: &str) -> String {
     let clean = text.chars().map(|letter| if letter.is_control() { '?' } else { letter });
     match text.chars().count() > MAX_LENGTH {
@@ -172,7 +173,7 @@ fn bounded(text: &str) -> String {
     }
 }
 
-/// A day, and how far that is from now.
+/// Formats a day, and how far it is from now.
 fn day(what: &str, on: &str, at: u64, now: UnixTime) -> String {
     let now = now.as_secs();
     let near = at.abs_diff(now) < 2 * DAY;
@@ -200,7 +201,7 @@ fn span(seconds: u64) -> String {
     format!("{} {name}", seconds / length)
 }
 
-/// The name of a variant as words: `CaUsedAsEndEntity` becomes `ca used as end entity`.
+/// Converts the name of a variant to words: `CaUsedAsEndEntity` becomes `ca used as end entity`.
 fn spaced(text: &str) -> String {
     if text.contains(|letter: char| !letter.is_ascii_alphanumeric()) {
         return bounded(text);

@@ -23,7 +23,7 @@ pub(crate) enum Access {
     None(String),
 }
 
-/// How protocol 132 can be sent from here; found out once for the process.
+/// Returns how protocol 132 can be sent from here; determined once per process.
 pub(crate) fn access() -> &'static Access {
     static ACCESS: OnceLock<Access> = OnceLock::new();
     ACCESS.get_or_init(find_out)

@@ -47,15 +47,15 @@ impl Claim {
     }
 }
 
-/// What a line of the table claims.
+/// Returns what a line of the table claims.
 fn claimed(line: &str) -> Option<(IpAddr, u16)> {
     let (_, name) = line.split_once(NAME)?;
     let (port, ip) = name.trim_end().split_once('/')?;
     Some((ip.parse().ok()?, port.parse().ok()?))
 }
 
-/// Whether one of two different claims is for all addresses of a family and the other for one of
-/// them.
+/// Returns whether one of two different claims is for all addresses of a family and the other for
+/// one of them.
 fn overlaps((ip, port): (IpAddr, u16), (other, other_port): (IpAddr, u16)) -> bool {
     port == other_port
         && ip != other

@@ -165,7 +165,7 @@ impl Inner {
         }
     }
 
-    /// Whether the network's report was about a session.
+    /// Handles a report from the network, and returns whether it was about a session.
     fn report(&mut self, input: &Input) -> bool {
         match input {
             Input::Unreachable { remote, reason, .. } => self.sessions.report(*remote, *reason),
@@ -200,14 +200,14 @@ impl Inner {
     }
 }
 
-/// The datagrams of a train.
+/// Returns the datagrams of a train.
 fn segments(received: &Received) -> impl Iterator<Item = Bytes> + use<> {
     let (contents, size) = (received.contents.clone(), received.segment_size.max(1));
     let starts = (0..contents.len()).step_by(size);
     starts.map(move |start| contents.slice(start..contents.len().min(start + size)))
 }
 
-/// One of the packets of a train.
+/// Returns one of the packets of a train.
 fn alone(train: &Received, contents: Bytes) -> Input {
     Input::Packets(Received {
         local: train.local,
@@ -218,9 +218,9 @@ fn alone(train: &Received, contents: Bytes) -> Input {
     })
 }
 
-/// Whether a datagram is a record rather than an SCTP packet for this port. Of records, one in 2⁴⁸ names
-/// the port and has a right checksum where SCTP has its own. Packets in clear always have one: doing
-/// without is for those inside DTLS (RFC 9653).
+/// Returns whether a datagram is a record rather than an SCTP packet for this port. Of records, one
+/// in 2⁴⁸ names the port and has a correct checksum where SCTP has its own. Unencrypted packets
+/// always have one: only those inside DTLS omit it (RFC 9653).
 fn is_record(datagram: &[u8], port: Option<u16>) -> bool {
     looks_like_record(datagram) && !port.is_some_and(|port| is_packet_for(datagram, port))
 }
@@ -274,8 +274,8 @@ impl DtlsCarrier {
         received
     }
 
-    /// What the socket's error queue said: it may be about a handshake. The packets are in clear
-    /// already and stay.
+    /// Reads the socket's error queue, which may concern a handshake. Packets are already decrypted
+    /// and stay.
     pub(super) fn take_reports(&self, arrivals: &mut Arrivals) {
         let mut inner = self.shared.lock();
         arrivals.retain(|input| !inner.report(input));

@@ -68,7 +68,7 @@ pub(super) fn allowed_for(
     sent
 }
 
-/// Whether a packet was refused because it is larger than the path takes.
+/// Returns whether a packet was rejected because it is too large for the path.
 pub(super) fn is_too_big(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EMSGSIZE)
 }

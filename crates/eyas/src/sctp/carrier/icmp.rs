@@ -7,7 +7,7 @@ use eyas_sctp::io::{Input, Unreachable};
 
 use crate::icmp::{IcmpCause, Report};
 
-/// What a report tells the core; a raw socket knows no ports.
+/// Converts a report to an input of the core; a raw socket has no ports.
 pub(super) fn input(report: Report, is_udp: bool) -> Input {
     let Report { remote, cause, quoted, .. } = report;
     let remote = if is_udp { remote } else { SocketAddr::new(remote.ip(), 0) };

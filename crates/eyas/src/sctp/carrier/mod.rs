@@ -81,21 +81,21 @@ enum Kind {
 pub(crate) type Arrivals = Vec<Input>;
 
 impl Wire {
-    /// A UDP socket at this address; port 0 takes a free one. Must be called inside a tokio
+    /// Opens a UDP socket at this address; port 0 selects a free one. Must be called inside a tokio
     /// runtime.
     pub(crate) fn udp(address: SocketAddr) -> io::Result<Self> {
         let (socket, carrier) = udp::open(address)?;
         Self::new(socket, Kind::Udp(carrier))
     }
 
-    /// A UDP socket of its own for a session of DTLS with a server of this family.
+    /// Opens a separate UDP socket for a DTLS session with a server of this family.
     pub(crate) fn dtls(address: SocketAddr) -> io::Result<Self> {
         let (socket, carrier) = udp::open(address)?;
         let sessions = DtlsSessions::new(Acceptance::Nobody);
         Self::new(socket, Kind::Dtls(DtlsCarrier::new(carrier, sessions, true)))
     }
 
-    /// The other half of a UDP socket: takes in sessions of DTLS under this certificate.
+    /// Adds the other half of a UDP socket: accepting DTLS sessions with this certificate.
     pub(crate) fn dtls_beside(&mut self, own: Identity) -> io::Result<Self> {
         let socket = self.socket.get().try_clone()?;
         let sessions = DtlsSessions::new(Acceptance::Anyone(own));
@@ -104,7 +104,7 @@ impl Wire {
         Self::new(socket, Kind::Dtls(DtlsCarrier::new(carrier, sessions, false)))
     }
 
-    /// The sessions of DTLS, if that is what it carries.
+    /// Returns the DTLS sessions, if it carries those.
     pub(crate) fn sessions(&self) -> Option<&Arc<DtlsSessions>> {
         match &self.kind {
             Kind::Dtls(carrier) => Some(carrier.shared()),
@@ -112,12 +112,12 @@ impl Wire {
         }
     }
 
-    /// The sessions of DTLS whose records come in here.
+    /// Returns the DTLS sessions whose records arrive here.
     pub(crate) fn beside(&self) -> Option<&Arc<DtlsSessions>> {
         self.beside.as_ref()
     }
 
-    /// A raw socket for protocol 132 at this address. Must be called inside a tokio runtime.
+    /// Opens a raw socket for protocol 132 at this address. Must be called inside a tokio runtime.
     pub(crate) fn raw(address: IpAddr) -> io::Result<Self> {
         let (socket, carrier) = raw::open(address)?;
         Self::new(socket, Kind::Raw(carrier))
@@ -132,7 +132,7 @@ impl Wire {
         Ok(Self { socket, kind, local, beside: None })
     }
 
-    /// The address it is bound to; the port is 0 for a raw socket.
+    /// Returns the address that it is bound to; the port is 0 for a raw socket.
     pub(crate) fn local(&self) -> SocketAddr {
         match self.kind {
             Kind::Udp(_) | Kind::Dtls(_) => self.local,
@@ -140,7 +140,7 @@ impl Wire {
         }
     }
 
-    /// This end of a packet: where it is bound to all addresses, the one that is known otherwise.
+    /// Returns this end of a packet: the known address if it is bound to all addresses.
     pub(crate) fn end(&self, known: Option<IpAddr>) -> SocketAddr {
         let mut local = self.local();
         if let Some(ip) = known.filter(|_| local.ip().is_unspecified()) {
@@ -149,12 +149,13 @@ impl Wire {
         local
     }
 
-    /// Whether packets for `remote` leave here: the family decides, and port 0 means protocol 132.
+    /// Returns whether packets for `remote` are sent here: the family decides, and port 0 means
+    /// protocol 132.
     pub(crate) fn leads_to(&self, remote: SocketAddr) -> bool {
         self.local.is_ipv4() == remote.is_ipv4() && self.is_shared() == (remote.port() == 0)
     }
 
-    /// Whether other processes of this host get the same packets.
+    /// Returns whether other processes of this host receive the same packets.
     pub(crate) fn is_shared(&self) -> bool {
         matches!(self.kind, Kind::Raw(_))
     }
@@ -249,7 +250,7 @@ impl Wire {
         }
     }
 
-    /// When to call `handle_timeout` at the latest.
+    /// Returns when to call `handle_timeout` at the latest.
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
         match &self.kind {
             Kind::Dtls(carrier) => carrier.next_timeout(),
@@ -257,14 +258,14 @@ impl Wire {
         }
     }
 
-    /// Time has passed: sessions of DTLS may have something to send again.
+    /// Handles the passing of time: DTLS sessions may have to retransmit.
     pub(crate) fn handle_timeout(&self, now: Instant) {
         if let Kind::Dtls(carrier) = &self.kind {
             carrier.handle_timeout(&self.socket.get(), now);
         }
     }
 
-    /// Nothing will be sent any more: says goodbye where the carrier has a word for it.
+    /// Closes the carrier, with a notification if it supports one.
     pub(crate) fn close(&self) {
         if let Kind::Dtls(carrier) = &self.kind {
             carrier.close(&self.socket.get());
@@ -272,7 +273,7 @@ impl Wire {
     }
 }
 
-/// That nothing is left to read is no error.
+/// Ignores the error that there is nothing to read.
 fn unless_empty(read: io::Result<()>) -> io::Result<()> {
     match read {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),

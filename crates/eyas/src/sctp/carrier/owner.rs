@@ -8,7 +8,7 @@ const TABLES: [&str; 2] = ["/proc/thread-self/net/udp", "/proc/thread-self/net/u
 /// The most processes that are looked at.
 const MAX_PROCESSES: usize = 4096;
 
-/// The program that has this UDP port, with its process number: "eyas (process 4711)".
+/// Returns the program that uses this UDP port, with its process ID: "eyas (process 4711)".
 pub(in crate::sctp) fn owner_of_udp_port(port: u16) -> Option<String> {
     let tables = TABLES.iter().filter_map(|table| fs::read_to_string(table).ok());
     let inode = tables.into_iter().find_map(|table| inode(&table, port).map(str::to_owned))?;
@@ -21,12 +21,12 @@ pub(in crate::sctp) fn owner_of_udp_port(port: u16) -> Option<String> {
     Some(format!("{} (process {number})", name.trim_end()))
 }
 
-/// The number of a process, if that is what an entry is for.
+/// Returns the process ID of an entry, if it is a process.
 fn number(entry: &Path) -> Option<u32> {
     entry.file_name()?.to_str()?.parse().ok()
 }
 
-/// The number of the socket with this port in one of the tables.
+/// Returns the inode of the socket with this port in one of the tables.
 fn inode(table: &str, port: u16) -> Option<&str> {
     let hex = format!("{port:04X}");
     table.lines().skip(1).find_map(|line| {
@@ -37,7 +37,7 @@ fn inode(table: &str, port: u16) -> Option<&str> {
     })
 }
 
-/// Whether a process has this open. Those of others cannot be looked at.
+/// Returns whether a process has this open. Processes of other users cannot be inspected.
 fn has(process: &Path, socket: &str) -> bool {
     let Ok(descriptors) = fs::read_dir(process.join("fd")) else { return false };
     let mut links = descriptors.flatten().filter_map(|one| fs::read_link(one.path()).ok());

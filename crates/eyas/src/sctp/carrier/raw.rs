@@ -105,7 +105,7 @@ impl RawCarrier {
         Ok(())
     }
 
-    /// One packet, or nothing if it is none.
+    /// Receives one packet; `None` if it is not valid.
     fn receive_one(&self, socket: &Socket, buffer: &mut [u8]) -> io::Result<Option<Received>> {
         let mut control = nix::cmsg_space!(libc::in6_pktinfo, libc::c_int);
         let (length, remote, packet_info, class) = {
@@ -139,7 +139,7 @@ impl RawCarrier {
     }
 }
 
-/// Linux gives raw IPv4 sockets the packet with its header.
+/// Parses a packet from a raw IPv4 socket, to which Linux delivers the header as well.
 fn of_ipv4(packet: &[u8]) -> Option<Received> {
     let first = *packet.first()?;
     let header_length = usize::from(first & 0x0f) * 4;
@@ -164,7 +164,8 @@ fn of_ipv4(packet: &[u8]) -> Option<Received> {
     })
 }
 
-/// IPv6 gives the contents alone; the rest comes beside them.
+/// Creates a packet from an IPv6 socket, which delivers only the contents; the rest is in control
+/// messages.
 fn of_ipv6(
     contents: &[u8],
     remote: Option<&SockaddrStorage>,

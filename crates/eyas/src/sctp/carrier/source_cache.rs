@@ -21,8 +21,8 @@ impl SourceCache {
         self.0.clear();
     }
 
-    /// The socket for this packet: of its family and kind, and at the address that it is to leave
-    /// from. Where that is left open, the kernel's routing says which address leads there.
+    /// Returns the socket for this packet: of its family and kind, and at its source address. If
+    /// that is not specified, the kernel's routing decides which address to use.
     pub(crate) fn choose(&mut self, wires: &[Wire], transmit: &Transmit) -> Option<usize> {
         let remote = transmit.remote;
         let mut fitting = wires.iter().enumerate().filter(|(_, wire)| wire.leads_to(remote));
@@ -43,7 +43,7 @@ impl SourceCache {
         Some(chosen.map_or(first, |(index, _)| index))
     }
 
-    /// The address that the kernel would send from.
+    /// Returns the address that the kernel would send from.
     pub(crate) fn source(&mut self, remote: SocketAddr) -> Option<IpAddr> {
         if let Some(known) = self.0.get(&remote.ip()) {
             return *known;

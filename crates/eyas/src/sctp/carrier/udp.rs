@@ -27,7 +27,7 @@ pub(super) fn open(address: SocketAddr) -> io::Result<(Socket, UdpCarrier)> {
 }
 
 impl UdpCarrier {
-    /// What a socket needs that was opened elsewhere.
+    /// Configures a socket that was opened elsewhere.
     pub(super) fn of(socket: &Socket) -> io::Result<Self> {
         Ok(Self { state: UdpSocketState::new(socket.into())? })
     }

@@ -71,29 +71,29 @@ impl<'a> ClientHello<'a> {
         (version == DTLS_1_2 && hello.extensions_are_whole()).then_some(hello)
     }
 
-    /// The cookie of DTLS 1.2; empty if there is none.
+    /// Returns the cookie of DTLS 1.2; empty if there is none.
     pub(super) fn legacy_cookie(&self) -> &'a [u8] {
         &self.body[self.cookie.clone()]
     }
 
-    /// The cookie of DTLS 1.3.
+    /// Returns the cookie of DTLS 1.3.
     pub(super) fn retry_cookie(&self) -> Option<&'a [u8]> {
         let content = self.extension(COOKIE)?;
         content.get(2..).filter(|cookie| content[..2] == length16(cookie.len()))
     }
 
-    /// The cipher suites that are offered, best first.
+    /// Returns the offered cipher suites, best first.
     pub(super) fn suites(&self) -> impl Iterator<Item = u16> + use<'a> {
         numbers(&self.body[self.suites.clone()])
     }
 
-    /// Whether DTLS 1.3 is offered.
+    /// Returns whether DTLS 1.3 is offered.
     pub(super) fn offers_dtls_1_3(&self) -> bool {
         let versions = self.extension(SUPPORTED_VERSIONS).and_then(|content| content.get(1..));
         numbers(versions.unwrap_or_default()).any(|version| version == DTLS_1_3)
     }
 
-    /// The groups of which it holds a public key.
+    /// Returns the groups for which it contains a public key.
     pub(super) fn key_shares(&self) -> impl Iterator<Item = u16> + use<'a> {
         let entries = self.extension(KEY_SHARE).and_then(|content| content.get(2..));
         let mut reader = Reader { bytes: entries.unwrap_or_default(), at: 0 };
@@ -105,7 +105,7 @@ impl<'a> ClientHello<'a> {
         })
     }
 
-    /// The extensions, in their order.
+    /// Returns the extensions, in order.
     pub(super) fn extensions(&self) -> impl Iterator<Item = Extension<'a>> + use<'a> {
         let body = self.body;
         let mut reader = Reader { bytes: body, at: (self.fixed + 2).min(body.len()) };
@@ -116,19 +116,19 @@ impl<'a> ClientHello<'a> {
         })
     }
 
-    /// The message without its header.
+    /// Returns the message without its header.
     pub(super) fn body(&self) -> &'a [u8] {
         self.body
     }
 
-    /// All before the extensions, without the cookie of DTLS 1.2: what a client says again when it
-    /// is asked for one (RFC 6347 §4.2.1).
+    /// Returns everything before the extensions, without the cookie of DTLS 1.2: what a client
+    /// repeats when it is asked for one (RFC 6347 §4.2.1).
     pub(super) fn without_cookie(&self) -> Vec<u8> {
         let (before, after) = (&self.body[..self.cookie.start - 1], self.cookie.end..self.fixed);
         [before, &[0], &self.body[after]].concat()
     }
 
-    /// The extensions with their length, as they are on the wire.
+    /// Returns the extensions with their length, as on the wire.
     pub(super) fn extension_block(&self) -> &'a [u8] {
         &self.body[self.fixed..]
     }
@@ -137,7 +137,8 @@ impl<'a> ClientHello<'a> {
         self.extensions().find(|(kind, _)| *kind == wanted).map(|(_, content)| content)
     }
 
-    /// Whether the extensions fill the rest of the message exactly; there may be none at all.
+    /// Returns whether the extensions fill the rest of the message exactly; there may be none at
+    /// all.
     fn extensions_are_whole(&self) -> bool {
         let Some(block) = self.extension_block().split_at_checked(2) else {
             return self.extension_block().is_empty();
@@ -147,7 +148,7 @@ impl<'a> ClientHello<'a> {
     }
 }
 
-/// A handshake message alone in a record of epoch 0.
+/// Returns a single handshake message in a record of epoch 0.
 pub(super) fn record(kind: u8, body: &[u8]) -> Vec<u8> {
     let length = &length32(body.len())[1..];
     let rest = length16(MESSAGE_HEADER + body.len());
@@ -157,12 +158,12 @@ pub(super) fn record(kind: u8, body: &[u8]) -> Vec<u8> {
     [header.concat(), message.concat()].concat()
 }
 
-/// A ClientHello alone in a record of epoch 0.
+/// Returns a single ClientHello in a record of epoch 0.
 pub(super) fn client_hello(body: &[u8]) -> Vec<u8> {
     record(CLIENT_HELLO, body)
 }
 
-/// A length in two bytes. What is written here is shorter than a datagram.
+/// Encodes a length in two bytes. What is written here is shorter than a datagram.
 pub(super) fn length16(length: usize) -> [u8; 2] {
     u16::try_from(length).unwrap_or(u16::MAX).to_be_bytes()
 }

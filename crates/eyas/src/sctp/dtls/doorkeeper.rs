@@ -76,7 +76,7 @@ pub(super) struct Doorkeeper {
 }
 
 impl Doorkeeper {
-    /// With a secret of its own; `None` if this machine gives no random bytes.
+    /// Creates a doorkeeper with its own secret; `None` if this machine provides no random bytes.
     pub(super) fn new() -> Option<Self> {
         let mut secret = [0; 32];
         default_provider().secure_random.fill(&mut secret).ok()?;
@@ -101,8 +101,8 @@ impl Doorkeeper {
         guest.map_or(Verdict::Ignore, Verdict::Admit)
     }
 
-    /// The answer to a first ClientHello: a HelloRetryRequest to who offers DTLS 1.3 with a key that
-    /// can be used, a HelloVerifyRequest to others who offer DTLS 1.2.
+    /// Returns the answer to a first ClientHello: a HelloRetryRequest for a client that offers DTLS
+    /// 1.3 with a usable key, a HelloVerifyRequest for others that offer DTLS 1.2.
     fn ask(
         &self,
         now: Instant,
@@ -131,7 +131,7 @@ impl Doorkeeper {
         if answer.len() > came { Verdict::Ignore } else { Verdict::Ask(answer) }
     }
 
-    /// A second ClientHello of DTLS 1.2. What came first is no part of what is signed.
+    /// Checks a second ClientHello of DTLS 1.2. The first one is not part of what is signed.
     fn admit_1_2(
         &self,
         now: Instant,
@@ -149,8 +149,8 @@ impl Doorkeeper {
         Some(Guest { version: Version::Dtls12, first, answer: verify_request(&cookie), cookie })
     }
 
-    /// A second ClientHello of DTLS 1.3: the first one is the same without the cookie, and with the
-    /// padding that it had (RFC 8446 §4.1.2).
+    /// Checks a second ClientHello of DTLS 1.3: the first one is the same without the cookie, and
+    /// with the padding that it had (RFC 8446 §4.1.2).
     fn admit_1_3(
         &self,
         now: Instant,
@@ -169,7 +169,8 @@ impl Doorkeeper {
         Some(Guest { version: Version::Dtls13, first: client_hello(&first), answer, cookie })
     }
 
-    /// What a cookie tells: the time, the version, and place and length of the padding.
+    /// Returns the content of a cookie: the time, the version, and position and length of the
+    /// padding.
     fn content(&self, now: Instant, version: Version, padding: Option<(u8, u16)>) -> [u8; TOLD] {
         let [a, b, c, d] = self.seconds(now).to_be_bytes();
         let (place, length) = padding.unwrap_or((u8::MAX, 0));
@@ -177,7 +178,7 @@ impl Doorkeeper {
         [a, b, c, d, e, f, place, version as u8]
     }
 
-    /// What a cookie tells, if it may be one of ours that is still good.
+    /// Returns the content of a cookie, if it may be one of ours that is still valid.
     fn believable(&self, now: Instant, version: Version, cookie: &Cookie) -> Option<[u8; TOLD]> {
         let told: [u8; TOLD] = *cookie.first_chunk()?;
         let made = u32::from_be_bytes(*told.first_chunk()?);
@@ -190,7 +191,7 @@ impl Doorkeeper {
         u32::try_from(now.saturating_duration_since(self.start).as_secs()).unwrap_or(u32::MAX)
     }
 
-    /// The cookie for who said this at this address.
+    /// Returns the cookie for what was received from this address.
     fn cookie(&self, told: [u8; TOLD], remote: SocketAddr, said: &[u8]) -> Cookie {
         let address = remote.ip().to_canonical().to_string();
         let port = remote.port().to_be_bytes();
@@ -202,21 +203,21 @@ impl Doorkeeper {
     }
 }
 
-/// The cipher suite of DTLS 1.3 that the library picks.
+/// Returns the cipher suite of DTLS 1.3 that the library selects.
 fn suite_1_3(hello: &ClientHello<'_>, config: &Config) -> Option<u16> {
     let knows =
         |suite: u16| config.dtls13_cipher_suites().any(|known| known.suite().as_u16() == suite);
     hello.suites().find(|suite| knows(*suite))
 }
 
-/// Where the padding stands among the extensions and how long it is.
+/// Returns the position of the padding among the extensions and its length.
 fn padding(hello: &ClientHello<'_>) -> Option<(u8, u16)> {
     let (place, (_, content)) =
         hello.extensions().enumerate().find(|(_, (kind, _))| *kind == PADDING)?;
     Some((u8::try_from(place).ok()?, u16::try_from(content.len()).ok()?))
 }
 
-/// The first ClientHello, from the second one and what its cookie tells.
+/// Reconstructs the first ClientHello from the second one and the content of its cookie.
 fn as_it_was(hello: &ClientHello<'_>, told: &[u8; TOLD]) -> Vec<u8> {
     let (place, length) =
         (usize::from(told[6]), usize::from(u16::from_be_bytes([told[4], told[5]])));
@@ -235,7 +236,7 @@ fn as_it_was(hello: &ClientHello<'_>, told: &[u8; TOLD]) -> Vec<u8> {
     [hello.without_cookie(), length16(block.len()).to_vec(), block].concat()
 }
 
-/// HelloRetryRequest (RFC 9147 §5.1), just as the library writes it.
+/// Returns a HelloRetryRequest (RFC 9147 §5.1), exactly as the library writes it.
 fn retry_request(suite: u16, cookie: &Cookie) -> Vec<u8> {
     let versions = [SUPPORTED_VERSIONS.to_be_bytes(), [0, 2], DTLS_1_3.to_be_bytes()].concat();
     let head = [COOKIE.to_be_bytes(), length16(2 + COOKIE_BYTES), length16(COOKIE_BYTES)].concat();
@@ -246,7 +247,7 @@ fn retry_request(suite: u16, cookie: &Cookie) -> Vec<u8> {
     record(SERVER_HELLO, &[fixed, length16(extensions.len()).to_vec(), extensions].concat())
 }
 
-/// HelloVerifyRequest, which names DTLS 1.0 whatever comes later (RFC 6347 §4.2.1).
+/// Returns a HelloVerifyRequest, which names DTLS 1.0 whatever follows (RFC 6347 §4.2.1).
 fn verify_request(cookie: &Cookie) -> Vec<u8> {
     let length = COOKIE_BYTES as u8;
     record(HELLO_VERIFY_REQUEST, &[&[0xfe, 0xff, length][..], cookie].concat())
@@ -262,7 +263,7 @@ thread_local! {
     static DICTATED: Cell<Option<Cookie>> = const { Cell::new(None) };
 }
 
-/// Has the library take this for the cookie that it made, during one call.
+/// Makes the library use this as the cookie that it generates, during one call.
 pub(super) fn dictate<T>(cookie: Cookie, act: impl FnOnce() -> T) -> T {
     struct Forget;
     impl Drop for Forget {
@@ -275,7 +276,7 @@ pub(super) fn dictate<T>(cookie: Cookie, act: impl FnOnce() -> T) -> T {
     act()
 }
 
-/// The cryptography of the library, but for its cookies, which come from here.
+/// Returns the cryptography of the library, except its cookies, which come from here.
 pub(super) fn provider() -> CryptoProvider {
     CryptoProvider { hmac_provider: &CookiesFromHere, ..rust_crypto::default_provider() }
 }
@@ -284,7 +285,8 @@ pub(super) fn provider() -> CryptoProvider {
 struct CookiesFromHere;
 
 impl HmacProvider for CookiesFromHere {
-    /// The library makes nothing but cookies this way: all else names its hash.
+    /// Computes an HMAC. The library generates only cookies this way: everything else specifies its
+    /// hash.
     fn hmac_sha256(&self, key: &[u8], data: &[u8]) -> Result<[u8; 32], CryptoError> {
         let hmac = rust_crypto::default_provider().hmac_provider;
         DICTATED.get().map_or_else(|| hmac.hmac_sha256(key, data), Ok)

@@ -30,8 +30,8 @@ impl Identity {
         }))
     }
 
-    /// One made on the spot that says nothing: for clients, who must have one in case that the
-    /// server asks.
+    /// Generates an anonymous identity, for clients, which must have one in case the server
+    /// requests it.
     pub(crate) fn nobody() -> Result<Self, Error> {
         let nobody = "nobody.invalid".to_owned();
         let made = ServerIdentity::on_the_spot(vec![nobody.clone()], nobody)?;

@@ -37,8 +37,8 @@ pub(crate) const MAX_OVERHEAD: u8 = 13 + 8 + 16;
 /// of DTLS 1.3 (RFC 9147 §4).
 const FIRST_BYTES: RangeInclusive<u8> = 20..=63;
 
-/// Whether a datagram can be a record. An SCTP packet can look the same: its first two bytes are a
-/// port.
+/// Returns whether a datagram can be a record. An SCTP packet can look the same: its first two
+/// bytes are a port.
 pub(crate) fn looks_like_record(datagram: &[u8]) -> bool {
     datagram.first().is_some_and(|first| FIRST_BYTES.contains(first))
 }

@@ -152,7 +152,7 @@ impl Session {
         &self.stage
     }
 
-    /// When to call `handle_timeout` again.
+    /// Returns when to call `handle_timeout` again.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         if self.is_over() { None } else { self.timeout }
     }
@@ -161,14 +161,14 @@ impl Session {
         matches!(self.stage, Stage::Over(_))
     }
 
-    /// The network said that nobody listens there.
+    /// Handles a report that nothing is listening at the peer's address.
     pub(super) fn refuse(&mut self) {
         if matches!(self.stage, Stage::Handshake { .. }) {
             self.stage = Stage::Over(Ending::Refused);
         }
     }
 
-    /// `DTLSv1.2` or `DTLSv1.3`, once it is known.
+    /// Returns `DTLSv1.2` or `DTLSv1.3`, once it is known.
     pub(super) fn version(&self) -> Option<&'static str> {
         match self.dtls.protocol_version()? {
             dimpl::ProtocolVersion::DTLS1_2 => Some("DTLSv1.2"),
@@ -192,7 +192,7 @@ impl Session {
         });
     }
 
-    /// Time has passed.
+    /// Handles the passing of time.
     pub(super) fn handle_timeout(&mut self, now: Instant, out: &mut Outcome) {
         self.step(out, |dtls| dtls.handle_timeout(now));
     }
@@ -267,7 +267,7 @@ impl Session {
         }
     }
 
-    /// The handshake came further: nothing is let through before the peer is verified.
+    /// Records the progress of the handshake: nothing is passed on before the peer is verified.
     fn note(&mut self, connected: bool, verified: bool) {
         let Stage::Handshake { is_connected, is_verified } = &mut self.stage else { return };
         *is_connected |= connected;

@@ -67,7 +67,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// Whether it is over, and nobody will ask how it ended: the peer opened it.
+    /// Returns whether it is over, and its end will not be queried: the peer opened it.
     fn is_forgotten(&self) -> bool {
         self.session.is_over() && self.let_in_with.is_some()
     }
@@ -103,7 +103,7 @@ impl Sessions {
         self.call(now, remote, |session, out| session.handle_timeout(now, out))
     }
 
-    /// Where the session with this peer stands.
+    /// Returns the state of the session with this peer.
     pub(crate) fn state(&self, remote: SocketAddr) -> State {
         let Some(entry) = self.all.get(&remote) else { return State::Over(Ending::Closed) };
         match entry.session.stage() {
@@ -118,7 +118,7 @@ impl Sessions {
         self.all.len()
     }
 
-    /// Whether there is a session with this peer.
+    /// Returns whether there is a session with this peer.
     #[cfg(test)]
     pub(crate) fn contains(&self, remote: SocketAddr) -> bool {
         self.all.contains_key(&remote)
@@ -144,9 +144,9 @@ impl Sessions {
         }
     }
 
-    /// Whether somebody asks for a session: also who has one, for a client that began anew may have
-    /// the port of the one before. The old session stays until a cookie has come back (RFC 6347
-    /// §4.2.8, RFC 9147 §5.11).
+    /// Returns whether a datagram requests a session. A peer that has one may request another,
+    /// because a client that was restarted can have the same port. The old session is kept until a
+    /// cookie has been returned (RFC 6347 §4.2.8, RFC 9147 §5.11).
     fn judge(&self, now: Instant, remote: SocketAddr, datagram: &[u8]) -> Verdict {
         let entry = self.all.get(&remote);
         let may_ask = entry.is_none_or(|entry| entry.let_in_with.is_some());
@@ -188,10 +188,10 @@ impl Sessions {
         remotes.into_iter().map(|remote| (remote, self.close(remote))).collect()
     }
 
-    /// The network said that nothing comes through to there: that ends a handshake, and says nothing
-    /// of a session that is up, for anybody can say it. A flight that was too big for a path is lost
-    /// like any other, for none is larger than what every path carries. Gives whether there is such a
-    /// session.
+    /// Handles a report that nothing reaches this peer: that ends a handshake, but not an
+    /// established session, because anyone can send such reports. A flight that was too big for a
+    /// path is lost like any other, because none is larger than what every path carries. Returns
+    /// whether there is such a session.
     pub(crate) fn report(&mut self, remote: SocketAddr, reason: Unreachable) -> bool {
         let Some(entry) = self.all.get_mut(&remote) else { return false };
         if !matches!(reason, Unreachable::TooBig(_)) {
@@ -203,12 +203,12 @@ impl Sessions {
         true
     }
 
-    /// When to call `handle_timeout` again.
+    /// Returns when to call `handle_timeout` again.
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
         self.timers.first().map(|(time, _)| *time)
     }
 
-    /// Time has passed: what is to be sent again, and to whom.
+    /// Handles the passing of time, and returns what is to be retransmitted, and to whom.
     pub(crate) fn handle_timeout(&mut self, now: Instant) -> Vec<(SocketAddr, Outcome)> {
         let mut all = Vec::new();
         while let Some((time, remote)) = self.timers.first().copied()
@@ -267,7 +267,7 @@ impl Sessions {
         out
     }
 
-    /// Something happened to a session: its share and its timer are brought up to date.
+    /// Updates a session's share and timer after an event.
     fn settle(&mut self, now: Instant, remote: SocketAddr) {
         let Some(entry) = self.all.get(&remote) else { return };
         if entry.is_forgotten() {

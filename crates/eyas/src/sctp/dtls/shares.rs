@@ -51,7 +51,7 @@ impl Shares {
         Some(gone)
     }
 
-    /// A handshake is complete, or was counted as such before.
+    /// Records that a handshake is complete, if it was not counted as such before.
     pub(super) fn finish(&mut self, remote: SocketAddr) {
         let peer = subscriber(remote.ip());
         let Some(begun) = self.handshakes_of.get_mut(&peer) else { return };
@@ -63,7 +63,7 @@ impl Shares {
         }
     }
 
-    /// A session is over.
+    /// Records that a session is over.
     pub(super) fn end(&mut self, remote: SocketAddr) {
         self.finish(remote);
         let peer = subscriber(remote.ip());

@@ -11,7 +11,8 @@ pub(super) const V6: usize = 28;
 /// Bytes of a `struct sockaddr_storage`.
 pub(super) const STORAGE: usize = 128;
 
-/// As a `struct sockaddr_storage`, of which the first [`V4`] or [`V6`] bytes are the address.
+/// Encodes an address as a `struct sockaddr_storage`, of which the first [`V4`] or [`V6`] bytes are
+/// the address.
 pub(super) fn encode(address: SocketAddr) -> [u8; STORAGE] {
     let mut bytes = [0; STORAGE];
     bytes[2..4].copy_from_slice(&address.port().to_be_bytes());
@@ -31,8 +32,8 @@ pub(super) fn encode(address: SocketAddr) -> [u8; STORAGE] {
     bytes
 }
 
-/// The address that stands at the beginning of these bytes; one of IPv4 that is mapped into IPv6 is
-/// given as what it is.
+/// Decodes the address at the start of these bytes; an IPv4-mapped IPv6 address is returned as an
+/// IPv4 address.
 pub(super) fn decode(bytes: &[u8]) -> Option<SocketAddr> {
     let family = libc::c_int::from(u16::from_ne_bytes(*bytes.first_chunk()?));
     let port = u16::from_be_bytes(*bytes.get(2..)?.first_chunk()?);

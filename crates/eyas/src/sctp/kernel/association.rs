@@ -60,7 +60,7 @@ pub(super) struct State {
 }
 
 impl KernelAssociation {
-    /// An association that is up, for its users and for its task.
+    /// Creates an established association, for its users and for its task.
     pub(super) fn new(
         socket: KernelSocket,
         remote: SocketAddr,
@@ -77,7 +77,8 @@ impl KernelAssociation {
         (Self(Arc::clone(&shared)), shared)
     }
 
-    /// Why a message was not taken. How the association was lost is told by a notification, too.
+    /// Returns why a message was not accepted. A loss of the association is also reported by a
+    /// notification.
     fn of_send(&self, error: &io::Error) -> SctpError {
         match error.raw_os_error() {
             Some(libc::EMSGSIZE) => {
@@ -90,7 +91,7 @@ impl KernelAssociation {
         }
     }
 
-    /// An address of this host with our port.
+    /// Returns an address of this host with our port.
     fn own(&self, address: IpAddr) -> Result<SocketAddr, Misuse> {
         let local = self.local_address().ok_or(Misuse::NoAssociation)?;
         Ok(SocketAddr::new(address, local.port()))
@@ -206,7 +207,7 @@ impl Stack for KernelAssociation {
         options::add_streams(&self.0.socket.socket(), outbound, inbound)
     }
 
-    /// The kernel resets no stream that has something to send.
+    /// Waits until a stream can be reset: the kernel does not reset one that has something to send.
     fn poll_end_stream(&self, cx: &mut Context<'_>, stream: StreamId) -> Poll<Result<(), Misuse>> {
         let socket = self.0.socket.socket();
         let mut state = self.0.lock();
@@ -234,7 +235,7 @@ impl Stack for KernelAssociation {
     }
 }
 
-/// Has the kernel say when everything has been acknowledged.
+/// Makes the kernel report when everything has been acknowledged.
 fn listen_for_dry(socket: &socket2::Socket) -> Poll<Result<(), Misuse>> {
     match options::subscribe(socket, true) {
         Ok(()) => Poll::Pending,
@@ -247,7 +248,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The association is lost.
+    /// Records that the association is lost.
     pub(super) fn end(&self, reason: LossReason) {
         let mut state = self.lock();
         if !matches!(state.slot.stage, Stage::Ended(_)) {
@@ -285,7 +286,7 @@ impl Shared {
 }
 
 impl State {
-    /// A change of the path to this address, which gets a number if it is new.
+    /// Returns the change of the path to this address, which gets a number if it is new.
     fn path(&mut self, remote: SocketAddr, change: PathChange) -> Option<Event> {
         let path = match place(&self.paths, remote.ip()) {
             Some(path) => path,
@@ -299,7 +300,7 @@ impl State {
     }
 }
 
-/// The number of the path to this address.
+/// Returns the number of the path to this address.
 fn place(paths: &[IpAddr], address: IpAddr) -> Option<PathId> {
     let place = paths.iter().position(|known| *known == address)?;
     u16::try_from(place).ok().map(PathId)
@@ -318,7 +319,7 @@ fn message(info: ReceiveInfo, data: Bytes, begins: bool, ends: bool) -> Message 
     }
 }
 
-/// How the association was lost, as an error of a call says it.
+/// Returns how the association was lost, according to the error of a call.
 pub(super) fn reason(error: &io::Error) -> LossReason {
     match error.kind() {
         io::ErrorKind::ConnectionReset

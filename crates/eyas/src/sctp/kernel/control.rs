@@ -26,7 +26,7 @@ const SCTP_PR_SCTP_PRIO: u16 = 0x30;
 /// Room for what comes with a message.
 pub(super) const RECEIVED: usize = 128;
 
-/// What is to be sent, and how.
+/// Returns the control messages for sending a message.
 pub(super) fn of_message(info: &SendInfo) -> Vec<u8> {
     let mut flags = 0;
     if info.unordered {
@@ -46,14 +46,14 @@ pub(super) fn of_message(info: &SendInfo) -> Vec<u8> {
     control
 }
 
-/// That the association is to be aborted.
+/// Returns the control message for aborting the association.
 pub(super) fn of_abort() -> Vec<u8> {
     let mut control = Vec::new();
     put(&mut control, SCTP_SNDINFO, &send_info(StreamId(0), SCTP_ABORT, Ppid(0), 0));
     control
 }
 
-/// A `struct sctp_sndinfo`. The kernel carries the PPID as it stands there.
+/// Encodes a `struct sctp_sndinfo`. The kernel passes on the PPID unchanged.
 fn send_info(stream: StreamId, flags: u16, ppid: Ppid, context: u32) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes[..2].copy_from_slice(&stream.0.to_ne_bytes());
@@ -63,7 +63,7 @@ fn send_info(stream: StreamId, flags: u16, ppid: Ppid, context: u32) -> [u8; 16]
     bytes
 }
 
-/// A policy of RFC 7496 and its value.
+/// Returns a policy of RFC 7496 and its value.
 fn policy(reliability: Reliability) -> Option<(u16, u32)> {
     let milliseconds = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
     match reliability {

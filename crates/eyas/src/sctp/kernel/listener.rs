@@ -50,12 +50,12 @@ impl KernelListener {
         Ok(Self { socket: KernelSocket::new(socket)?, port: bound.port() })
     }
 
-    /// The SCTP port.
+    /// Returns the SCTP port.
     pub(in crate::sctp) fn port(&self) -> u16 {
         self.port
     }
 
-    /// The next association. Cancel-safe.
+    /// Waits for the next association. Cancel-safe.
     pub(in crate::sctp) async fn accept(&self) -> SctpAssociation {
         loop {
             if self.socket.readable().await.is_err() {

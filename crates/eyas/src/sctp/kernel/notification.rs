@@ -82,7 +82,7 @@ pub(super) fn parse(bytes: &[u8], by_peer: bool) -> Option<Notification> {
     Some(Notification::Event(event))
 }
 
-/// A `struct sctp_assoc_change`.
+/// Parses a `struct sctp_assoc_change`.
 fn assoc_change(bytes: &[u8], by_peer: bool) -> Option<Event> {
     let causes = bytes.get(ASSOC_CHANGE..).unwrap_or_default();
     match short(bytes, 8)? {
@@ -99,7 +99,7 @@ fn assoc_change(bytes: &[u8], by_peer: bool) -> Option<Event> {
     }
 }
 
-/// What the peer gave as the reason of its ABORT: causes, each with code and length, padded.
+/// Parses the reasons of the peer's ABORT: causes, each with code and length, padded.
 fn aborted(mut rest: &[u8]) -> LossReason {
     let (mut causes, mut reason) = (Vec::new(), Bytes::new());
     while let (Some(code), Some(length)) =
@@ -119,7 +119,7 @@ fn aborted(mut rest: &[u8]) -> LossReason {
     LossReason::AbortedByPeer { causes, reason }
 }
 
-/// A `struct sctp_paddr_change`.
+/// Parses a `struct sctp_paddr_change`.
 fn path_change(bytes: &[u8]) -> Option<Notification> {
     let remote = address::decode(bytes.get(8..8 + address::STORAGE)?)?;
     let change = match long(bytes, 8 + address::STORAGE)? {

@@ -160,7 +160,8 @@ pub(super) fn add_streams(socket: &Socket, outbound: u16, inbound: u16) -> Resul
     setsockopt(socket, AddStreams, &bytes).map_err(of_reconfiguration)
 }
 
-/// As the kernel refuses a re-configuration: `EAGAIN` if streams have something to send yet.
+/// Converts the kernel's refusal of a re-configuration: `EAGAIN` if streams still have something to
+/// send.
 fn of_reconfiguration(errno: Errno) -> Misuse {
     match errno {
         Errno::EAGAIN | Errno::EINPROGRESS => Misuse::Busy,
@@ -170,13 +171,13 @@ fn of_reconfiguration(errno: Errno) -> Misuse {
     }
 }
 
-/// Whether both sides can reset streams.
+/// Returns whether both sides can reset streams.
 pub(super) fn can_reset(socket: &Socket) -> bool {
     getsockopt(socket, Reconfiguration).is_ok_and(|said| said[1] != 0)
 }
 
-/// The association at this moment; `None` once it is over. Of its paths only the primary one is
-/// shown, with this number.
+/// Returns the current state of the association; `None` once it is over. Of its paths only the
+/// primary one is shown, with this number.
 pub(super) fn status(socket: &Socket, number: impl Fn(SocketAddr) -> PathId) -> Option<Status> {
     let bytes = getsockopt(socket, StatusOf).ok()?;
     let ports = |address: io::Result<socket2::SockAddr>| address.ok()?.as_socket();
@@ -192,7 +193,7 @@ pub(super) fn status(socket: &Socket, number: impl Fn(SocketAddr) -> PathId) -> 
     Some(status)
 }
 
-/// A `struct sctp_paddrinfo`, and the port in it.
+/// Parses a `struct sctp_paddrinfo` and its port.
 fn primary(bytes: &[u8], number: impl Fn(SocketAddr) -> PathId) -> Option<(PathStatus, u16)> {
     let remote = address::decode(bytes.get(4..)?)?;
     let rest = bytes.get(4 + STORAGE..)?;
@@ -211,7 +212,7 @@ fn primary(bytes: &[u8], number: impl Fn(SocketAddr) -> PathId) -> Option<(PathS
     Some((path, remote.port()))
 }
 
-/// A state as `linux/sctp.h` numbers them.
+/// Returns the state with this number in `linux/sctp.h`.
 fn state(number: u32) -> Option<AssociationState> {
     Some(match number {
         1 => AssociationState::Closed,
@@ -226,7 +227,7 @@ fn state(number: u32) -> Option<AssociationState> {
     })
 }
 
-/// What both sides can do. What the kernel does not know it cannot do.
+/// Returns what both sides support. What the kernel does not know, it does not support.
 fn agreed(socket: &Socket) -> Agreed {
     let can = |said: nix::Result<[u32; 2]>| said.is_ok_and(|said| said[1] != 0);
     let mut agreed = Agreed::default();

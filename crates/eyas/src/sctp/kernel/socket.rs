@@ -36,7 +36,7 @@ pub(super) enum Received {
 pub(super) struct KernelSocket(UdpSocket);
 
 impl KernelSocket {
-    /// A socket that is not bound yet.
+    /// Opens a socket that is not bound yet.
     pub(super) fn open(address: SocketAddr, config: &AssociationConfig) -> io::Result<Socket> {
         let protocol = Some(Protocol::from(IPPROTO_SCTP));
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, protocol)?;
@@ -45,7 +45,7 @@ impl KernelSocket {
         Ok(socket)
     }
 
-    /// Must be called inside a tokio runtime.
+    /// Creates a socket. Must be called inside a tokio runtime.
     pub(super) fn new(socket: Socket) -> io::Result<Self> {
         Ok(Self(UdpSocket::from_std(socket.into())?))
     }
@@ -98,7 +98,7 @@ impl KernelSocket {
         self.0.writable().await
     }
 
-    /// The next association of a listening socket.
+    /// Returns the next association of a listening socket.
     pub(super) fn try_accept(&self) -> io::Result<(Socket, SocketAddr)> {
         let (socket, address) = self.0.try_io(Interest::READABLE, || self.socket().accept())?;
         socket.set_nonblocking(true)?;
@@ -141,7 +141,8 @@ impl KernelSocket {
     }
 }
 
-/// A host without SCTP says so by ICMP, which the kernel words as if it were about this host.
+/// Converts an error: a host without SCTP reports this by ICMP, which the kernel represents as an
+/// error of this host.
 fn as_refusal(error: io::Error) -> io::Error {
     if error.raw_os_error() != Some(libc::ENOPROTOOPT) {
         return error;

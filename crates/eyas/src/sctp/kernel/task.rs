@@ -62,7 +62,7 @@ impl Wants {
     }
 }
 
-/// An association that is up, and its task. Must be called inside a tokio runtime.
+/// Starts an established association and its task. Must be called inside a tokio runtime.
 pub(super) fn start(socket: KernelSocket, remote: SocketAddr, by_peer: bool) -> KernelAssociation {
     let (association, shared) = KernelAssociation::new(socket, remote, by_peer);
     tokio::spawn(run(shared));
@@ -131,7 +131,7 @@ fn read(shared: &Shared, buffer: &mut [u8]) -> bool {
     false
 }
 
-/// Nobody holds the association any more: it ends once all data has arrived.
+/// Ends an association without an owner, once all data has arrived.
 async fn farewell(shared: &Shared, buffer: &mut [u8]) {
     shared.socket.shutdown();
     let drained = async {
