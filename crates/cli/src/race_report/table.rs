@@ -10,7 +10,7 @@ use super::RaceReport;
 use crate::terminal::{Line, OutputStyle, Paint, table, time, wrapped};
 
 impl RaceReport {
-    /// One row for each attempt, then what is wrong with certificates, each said once, then what
+    /// Returns one row for each attempt, then what is wrong with certificates, each once, then what
     /// was not tried.
     pub(crate) fn table(&self, style: OutputStyle) -> Vec<Line> {
         let rows: Vec<_> = self.report.attempts.iter().map(|attempt| self.row(attempt)).collect();
@@ -29,8 +29,8 @@ impl RaceReport {
         lines
     }
 
-    /// What is wrong with the certificates that were shown, but for what the failure of the race
-    /// says itself.
+    /// Returns what is wrong with the certificates that were presented, except what the failure of
+    /// the race says itself.
     fn certificates(&self) -> Vec<String> {
         let said = self.failure().map(|failure| failure.message).unwrap_or_default();
         let mut sentences: Vec<String> = Vec::new();
@@ -78,7 +78,8 @@ impl RaceReport {
     }
 }
 
-/// What is wrong with a certificate, where the sentence about it stands elsewhere.
+/// Returns what is wrong with a certificate in a word, for use if the sentence about it is
+/// elsewhere.
 const fn in_a_word(fault: CertificateFault) -> &'static str {
     match fault {
         CertificateFault::Expired => "certificate expired",

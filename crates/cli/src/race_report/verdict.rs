@@ -1,4 +1,4 @@
-//! The race in one sentence: what is used, and why not HTTP/3.
+//! The result of a race in one sentence: what is used, and why not HTTP/3.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::RaceReport;
 use crate::terminal::{Paint, time};
 
 impl RaceReport {
-    /// The sentence, and whether it is good news.
+    /// Returns the sentence, with a colour for good or bad news.
     pub(crate) fn verdict(&self) -> (Paint, String) {
         let Some(winner) = &self.report.winner else {
             return (Paint::Bad, self.nothing_works());
@@ -43,7 +43,7 @@ impl RaceReport {
         }
     }
 
-    /// Why QUIC is not used; `None` if nobody wanted it.
+    /// Returns why QUIC is not used; `None` if it was not wanted.
     fn why_not_quic(&self) -> Option<String> {
         let quic = |attempt: &&Attempt| attempt.candidate.transport.has_http3();
         let attempts: Vec<&Attempt> = self.race.attempts().iter().filter(quic).collect();
@@ -70,7 +70,7 @@ fn other_than(attempt: &Attempt) -> &'static str {
     if attempt.candidate.transport.has_http3() { "TCP" } else { "QUIC" }
 }
 
-/// What keeps a QUIC attempt from being a connection, in words that say what to do.
+/// Returns what keeps a QUIC attempt from becoming a connection, in words that suggest a remedy.
 fn failure_text(attempt: &Attempt) -> &'static str {
     let is_answered = attempt.level >= Level::Answered;
     match &attempt.state {
@@ -102,7 +102,7 @@ const SILENT: &str = "nothing comes back over UDP, so the network swallows it or
 
 const ANSWERED: &str = "QUIC was answered, but its handshake did not come to an end";
 
-/// A sentence as a part of another: without its capital and its full stop.
+/// Converts a sentence to a clause: without its capital letter and its full stop.
 fn lowered(sentence: &str) -> String {
     let mut letters = sentence.trim_end_matches('.').chars();
     match letters.next() {

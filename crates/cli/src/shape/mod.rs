@@ -101,12 +101,13 @@ pub(crate) struct ConnectionShape {
     pub(crate) reasons: Vec<String>,
 }
 
-/// A duration as the shapes have it.
+/// Returns a duration as represented in the shapes.
 pub(crate) fn millis(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e6).round() / 1e3
 }
 
-/// A shape as a JSON value. The shapes hold nothing that JSON cannot, so that this gives an object.
+/// Converts a shape to a JSON value. Shapes contain only what JSON can represent, so the result is
+/// an object.
 pub(crate) fn value(shape: &impl Serialize) -> Value {
     serde_json::to_value(shape).unwrap_or_default()
 }

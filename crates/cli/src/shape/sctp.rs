@@ -185,7 +185,7 @@ impl SupervisorShape {
     }
 }
 
-/// With at most three decimals.
+/// Rounds to at most three decimals.
 fn micros(millis: f64) -> f64 {
     (millis * 1e3).round() / 1e3
 }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// A duration with about two digits: `0.84 ms`, `4.2 ms`, `58 ms`, `1.25 s`, `5 min`, `2 days`.
+/// Formats a duration with about two digits: `0.84 ms`, `4.2 ms`, `58 ms`, `1.25 s`, `5 min`, `2
+/// days`.
 pub(crate) fn time(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     let millis = seconds * 1_000.0;
@@ -21,7 +22,7 @@ pub(crate) fn time(duration: Duration) -> String {
     }
 }
 
-/// A number with a comma between thousands: `1,234,567`.
+/// Formats a number with commas between thousands: `1,234,567`.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);

@@ -1,4 +1,4 @@
-//! Letters for locales that have ASCII alone.
+//! Replacements of characters for locales that only have ASCII.
 
 use std::borrow::Cow;
 
@@ -40,7 +40,7 @@ const SPELT: [(char, &str); 31] = [
 ];
 
 impl OutputStyle {
-    /// The text in letters that the locale has.
+    /// Returns the text with characters that the locale has.
     pub(crate) fn spelt(self, text: &str) -> Cow<'_, str> {
         if self.unicode || text.is_ascii() {
             return Cow::Borrowed(text);

@@ -150,12 +150,12 @@ impl Line {
         }
     }
 
-    /// Columns taken.
+    /// Returns the number of columns used.
     pub(crate) fn width(&self) -> usize {
         self.0.iter().map(|(_, text)| columns(text)).sum()
     }
 
-    /// As a string, without spaces at its end.
+    /// Converts the line to a string, without trailing spaces.
     pub(crate) fn to_text(&self, colour: bool) -> String {
         let mut text = String::new();
         for (paint, span) in &self.0 {
@@ -170,7 +170,8 @@ impl Line {
     }
 }
 
-/// Text broken at spaces into lines that fit behind this column, in letters that the locale has.
+/// Wraps text at spaces into lines that fit behind this column, with characters that the locale
+/// has.
 pub(crate) fn wrapped(paint: Paint, text: &str, column: usize, style: OutputStyle) -> Vec<Line> {
     let room = style.width.saturating_sub(column).max(20);
     let mut lines = Vec::new();

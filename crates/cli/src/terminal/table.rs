@@ -49,7 +49,7 @@ pub(crate) fn table(header: &[&str], rows: Vec<Row>, style: OutputStyle) -> Vec<
     }
 }
 
-/// A table with the cells of this column before those of the last one.
+/// Returns a table in which the cells of this column are prepended to those of the last one.
 fn table_without(
     column: usize,
     header: &[&str],
@@ -71,7 +71,7 @@ fn table_without(
     table(&header, rows, style)
 }
 
-/// A table whose last column stands below the others, as text.
+/// Returns a table whose last column is below the others, as text.
 fn last_below(header: &[&str], mut rows: Vec<Row>, style: OutputStyle) -> Vec<Line> {
     let told: Vec<(Paint, String)> = rows.iter_mut().filter_map(Vec::pop).collect();
     let (last, header) = header.split_last().unwrap_or((&"", header));
@@ -93,7 +93,7 @@ fn spelt(rows: Vec<Row>, style: OutputStyle) -> Vec<Row> {
     rows.into_iter().map(|row| row.into_iter().map(cell).collect()).collect()
 }
 
-/// The same for numbers after names: it is the names that are broken.
+/// Does the same for numbers after names: the names are wrapped.
 pub(crate) fn table_of_numbers(header: &[&str], rows: Vec<Row>, style: OutputStyle) -> Vec<Line> {
     let header: Vec<_> = header.iter().map(|text| style.spelt(text)).collect();
     let header: Vec<&str> = header.iter().map(AsRef::as_ref).collect();

@@ -103,7 +103,7 @@ pub(crate) fn draw(timeline: &Timeline, style: OutputStyle) -> Vec<Line> {
     draw_titled("", timeline, style)
 }
 
-/// The same with a few words to the left of the scale.
+/// Does the same, with a title to the left of the scale.
 pub(crate) fn draw_titled(title: &str, timeline: &Timeline, style: OutputStyle) -> Vec<Line> {
     if timeline.lanes.is_empty() {
         return Vec::new();
@@ -131,8 +131,8 @@ pub(crate) fn draw_titled(title: &str, timeline: &Timeline, style: OutputStyle) 
     lines
 }
 
-/// Names longer than the picture has room for lose their middle: both ends of an address tell it
-/// from others.
+/// Shortens names that are too long in the middle: both ends of an address distinguish it from
+/// others.
 fn shortened(name: &str, room: usize, glyphs: &Glyphs) -> String {
     let length = columns(name);
     if length <= room || room < 3 {
@@ -145,7 +145,7 @@ fn shortened(name: &str, room: usize, glyphs: &Glyphs) -> String {
     format!("{start}{}{end}", glyphs.ellipsis)
 }
 
-/// The numbers above the bars.
+/// Returns the numbers above the bars.
 fn ruler(title: &str, scale: &Scale, left: usize) -> Line {
     let mut line = Line::new();
     line.pad_to(INDENT);
@@ -157,7 +157,7 @@ fn ruler(title: &str, scale: &Scale, left: usize) -> Line {
     line
 }
 
-/// One lane's bar: the grid, its phases, its end.
+/// Draws the bar of one lane: the grid, its phases, its end.
 fn bar(line: &mut Line, lane: &Lane, scale: &Scale, glyphs: &Glyphs) {
     let grid: Vec<usize> = scale.ticks().into_iter().map(|(column, _)| column).collect();
     let start = scale.column(lane.started);
@@ -180,7 +180,7 @@ fn bar(line: &mut Line, lane: &Lane, scale: &Scale, glyphs: &Glyphs) {
     }
 }
 
-/// What the characters mean.
+/// Returns the meaning of the characters.
 pub(crate) fn legend(style: OutputStyle) -> Line {
     let glyphs = Glyphs::of(style);
     let mut line = Line::new();

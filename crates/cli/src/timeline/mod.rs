@@ -1,7 +1,7 @@
 //! A race as a picture: one lane for each attempt, time from left to right.
 //!
-//! Drawing is a pure function of what is drawn and of the [style](crate::terminal::OutputStyle), so that a
-//! picture can be compared in a test.
+//! Drawing is a pure function of its input and of the [style](crate::terminal::OutputStyle), so
+//! that a picture can be compared in a test.
 
 mod draw;
 mod scale;
@@ -61,13 +61,13 @@ pub(crate) enum End {
 }
 
 impl Lane {
-    /// How far it had come at this time.
+    /// Returns the level that it had reached at this time.
     fn level_at(&self, time: Duration) -> Level {
         let reached = self.progress.iter().take_while(|(at, _)| *at <= time);
         reached.map(|(_, level)| *level).max().unwrap_or(Level::Started)
     }
 
-    /// The last moment that must be in the picture: what came after it is waiting in vain.
+    /// Returns the last moment that must be in the picture: what follows is waiting in vain.
     fn last_event(&self) -> Duration {
         let last = self.progress.last().map_or(self.started, |(at, _)| *at);
         match (self.end, self.ended) {

@@ -22,7 +22,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// A scale that shows everything of interest.
+    /// Returns a scale that shows everything of interest.
     pub(super) fn fit(timeline: &Timeline, columns: usize) -> Self {
         let events = timeline.lanes.iter().map(super::Lane::last_event);
         let busy = events.max().unwrap_or_default().max(SHORTEST);
@@ -32,7 +32,7 @@ impl Scale {
         Self { span: busy.max(last), columns: columns.max(1) }
     }
 
-    /// The column of a time; `None` if it lies beyond the picture.
+    /// Returns the column of a time; `None` if it is beyond the picture.
     pub(super) fn column(&self, time: Duration) -> Option<usize> {
         if time > self.span {
             return None;
@@ -41,14 +41,14 @@ impl Scale {
         Some(column as usize)
     }
 
-    /// The time in the middle of a column.
+    /// Returns the time in the middle of a column.
     pub(super) fn middle(&self, column: usize) -> Duration {
         let nanos = self.span.as_nanos() * (2 * column as u128 + 1);
         let nanos = nanos / (2 * self.columns as u128 - 1).max(1);
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// Column and text of each number above the picture; the last carries the unit.
+    /// Returns column and text of each number above the picture; the last one includes the unit.
     pub(super) fn ticks(&self) -> Vec<(usize, String)> {
         let step = self.step();
         let (divisor, unit) = match self.span.as_secs_f64() {
