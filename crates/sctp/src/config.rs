@@ -161,6 +161,12 @@ pub struct AssociationConfig {
     pub shutdown_stall: Option<Duration>,
     /// `HB.interval`; `None` sends heartbeats only to verify addresses.
     pub hb_interval: Option<Duration>,
+    /// The maximum time between two heartbeats on a path that is potentially failed or inactive,
+    /// and whether all such paths are also probed at once when the last active path fails. Without
+    /// it, the time doubles with each heartbeat that is lost, up to [`Self::rto_max`], and is then
+    /// [`Self::hb_interval`] (RFC 9260 §8.3, RFC 7829 §3.2). The additional heartbeats count no
+    /// errors. There is one in 100 ms at most, or in the time that an answer usually takes.
+    pub max_probe_interval: Option<Duration>,
     /// `HB.Max.Burst`: the number of unconfirmed addresses probed within one timeout (RFC 9260
     /// §5.4).
     pub hb_max_burst: u32,
@@ -256,6 +262,7 @@ impl Default for AssociationConfig {
             max_init_retransmits: 8,
             shutdown_stall: Some(Duration::from_secs(60)),
             hb_interval: Some(Duration::from_secs(30)),
+            max_probe_interval: None,
             hb_max_burst: 1,
             max_burst: 4,
             sack_delay: Duration::from_millis(200),

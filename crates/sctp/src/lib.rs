@@ -90,7 +90,7 @@
 //! | §7.2.4 | fast retransmission | `send/loss/` |
 //! | §7.3 | path MTU | `path/mtu.rs` |
 //! | §8.1, §8.2 | failures of the peer and of paths | `path/state.rs`, `association/reachability.rs` |
-//! | §8.3 | heartbeats | `path/heartbeat.rs` |
+//! | §8.3 | heartbeats | `path/heartbeat.rs`, `path/failed.rs` |
 //! | §8.4 | out of the blue | `endpoint/out_of_the_blue.rs` |
 //! | §8.5 | verification tags | `endpoint/input.rs`, `association/tags.rs` |
 //! | §9.1 | ABORT | `association/abort.rs` |

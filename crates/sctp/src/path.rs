@@ -12,6 +12,7 @@
 //! | `one_way` | how much later data arrives than on another path | |
 //! | `state` | reachability: error counts | RFC 9260 §8.2, RFC 7829 |
 //! | `heartbeat` | idle and failed paths, verification of addresses | RFC 9260 §8.3, §5.4 |
+//! | `failed` | more probes of failed paths than errors are counted for | |
 //! | `verification` | how often addresses listed by the peer are probed | RFC 9260 §5.4 |
 //! | `mtu` | packet sizes | RFC 8899 |
 //! | `ecn` | congestion marks | RFC 9260 appendix A |
@@ -34,6 +35,7 @@ mod doubt;
 mod draw;
 mod ecn;
 mod estimates;
+mod failed;
 mod flight;
 mod flight_cap;
 mod heartbeat;
@@ -50,6 +52,7 @@ use allowance::Pacer;
 use doubt::Doubt;
 use ecn::PathEcn;
 use estimates::Estimates;
+use failed::FurtherBeats;
 pub use flight::Progress;
 use flight_cap::Plateau;
 use heartbeat::Beat;
@@ -85,6 +88,8 @@ pub struct Path {
     /// Bytes that a layer below adds to each packet.
     packet_overhead: u8,
     beat: Beat,
+    /// Only while it has failed.
+    further: Option<Box<FurtherBeats>>,
     ecn: PathEcn,
     /// Whether `local` is what the routing was seen to choose, and not the user's choice.
     local_is_learnt: bool,
@@ -137,6 +142,7 @@ impl Path {
             state: PathState::Unconfirmed,
             errors: 0,
             beat,
+            further: None,
             ecn: PathEcn::default(),
             local_is_learnt: false,
             outstanding: 0,

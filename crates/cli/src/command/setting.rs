@@ -31,6 +31,8 @@ const MEMORY_FILE: &str = "eyas/memory.sqlite";
 
 /// The size of the send and receive buffers if several paths are used concurrently.
 const MULTIPATH_BUFFER: usize = 4 << 20;
+/// A path that is back is used within this time and a round trip.
+const MAX_PROBE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The means of connecting in a run.
 pub(crate) struct Means {
@@ -131,6 +133,7 @@ pub(crate) fn association(paths: &PathFlags) -> AssociationConfig {
     let mut config = AssociationConfig::default();
     config.extensions.dynamic_addresses = true;
     config.auto_asconf = true;
+    config.max_probe_interval = Some(MAX_PROBE_INTERVAL);
     if paths.multipath {
         config.multipath = Some(Multipath::default());
         config.extensions.nr_sack = true;

@@ -38,6 +38,11 @@ impl Heartbeat {
     pub fn chunk(&self) -> Chunk {
         Chunk::Heartbeat(HeartbeatChunk { info: self.info.to_vec().into() })
     }
+
+    /// One that probes for no MTU.
+    pub(super) fn plain(path: PathId, nonce: u64) -> Self {
+        Self { path, info: info(path, nonce), probe: None }
+    }
 }
 
 /// When heartbeats of one path go, and what is expected back. Times are in nanoseconds.
@@ -104,13 +109,25 @@ impl Path {
         self.beat.latest = Some(Latest { nonce, sent: now, lost_at });
         self.beat.demanded = false;
         self.beat.next = Some(u64::MAX);
-        Heartbeat { path: self.id, info: info(self.id, nonce), probe: None }
+        Heartbeat::plain(self.id, nonce)
+    }
+
+    /// When the latest heartbeat was sent that is not answered.
+    pub(super) fn beat_sent(&self) -> Option<u64> {
+        self.beat.latest.map(|latest| latest.sent)
+    }
+
+    /// When the heartbeat with this number was sent, if it may still be answered.
+    fn sent_at(&self, nonce: u64) -> Option<u64> {
+        let latest = self.beat.latest.filter(|latest| latest.nonce == nonce);
+        latest.map(|latest| latest.sent).or_else(|| self.further_sent(nonce))
     }
 
     /// When this path wants attention, in nanoseconds; 0: at once.
     fn due(&self) -> u64 {
         let waiting = self.beat.latest.map(|latest| latest.lost_at).filter(|at| *at != 0);
         let beat = waiting.or(self.beat.next).unwrap_or(0);
+        let beat = self.further_due().map_or(beat, |further| further.min(beat));
         let mtu = if self.wants_probe() { Some(0) } else { self.mtu.next_timeout() };
         mtu.map_or(beat, |mtu| mtu.min(beat))
     }
@@ -189,13 +206,19 @@ impl Paths {
             return None;
         }
         let time = nanoseconds(now);
+        self.probe_failed(time, config);
         for index in 0..self.paths.len() {
             if self.paths[index].beat.next.is_none() {
                 self.arm(index, time, config);
             }
             if self.is_beat_due(index, time, config) {
                 let nonce = self.draw.number();
+                self.paths[index].put_further_off(time, config);
                 return Some(self.paths[index].heartbeat(time, nonce));
+            }
+            if self.paths[index].wants_further(time, config) {
+                let nonce = self.draw.number();
+                return Some(self.paths[index].further_heartbeat(time, nonce, config));
             }
             if self.paths[index].wants_probe() {
                 let nonce = self.draw.number();
@@ -221,11 +244,9 @@ impl Paths {
         if path.mtu.on_answer(time, nonce) {
             path.settle_mtu();
         } else {
-            let Some(latest) = path.beat.latest.filter(|latest| latest.nonce == nonce) else {
-                return false;
-            };
+            let Some(sent) = path.sent_at(nonce) else { return false };
             path.beat.latest = None;
-            path.on_round_trip(now, Duration::from_nanos(time.saturating_sub(latest.sent)));
+            path.on_round_trip(now, Duration::from_nanos(time.saturating_sub(sent)));
             if path.mtu.on_small_answer() {
                 path.settle_mtu();
             }

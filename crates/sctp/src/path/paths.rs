@@ -42,6 +42,8 @@ pub struct Paths {
     pub(super) permit: Permit,
     /// Addresses that were verified since that was last asked.
     pub(super) verified: u8,
+    /// Whether the last path that worked has failed, and nobody has looked at the others since.
+    pub(super) last_has_failed: bool,
 }
 
 /// Whether an address may be verified now, as far as others are concerned.
@@ -85,6 +87,7 @@ impl Paths {
             unanswered: 0,
             permit: Permit::NotNeeded,
             verified: 0,
+            last_has_failed: false,
         }
     }
 
@@ -390,6 +393,10 @@ impl Paths {
         if change == PathChange::PotentiallyFailed {
             let others = self.iter_mut().filter(|path| path.id != id);
             others.for_each(|path| path.forget_answers_over(id));
+        }
+        if matches!(change, PathChange::PotentiallyFailed | PathChange::Inactive) {
+            let works = |path: &Path| path.state() == PathState::Active;
+            self.last_has_failed = !self.paths.iter().any(works);
         }
         self.wake();
     }

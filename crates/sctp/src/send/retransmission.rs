@@ -275,6 +275,9 @@ impl Sender {
             let Some(id) = self.outstanding.path_of(number) else { continue };
             let state = paths.get(id).map(crate::path::Path::state);
             let to = path_instead_of(self.multipath.as_deref(), id, paths);
+            if state.is_some() {
+                self.catch_up(number, to, now, paths);
+            }
             match state {
                 None => {
                     while let Some(run) = self.outstanding.take_oldest_run(number) {

@@ -22,6 +22,8 @@ pub(super) struct Rules {
     pub(super) rtt_sampling: RttSampling,
     /// Whether a path that has fallen silent is doubted before T3 runs out.
     pub(super) suspects_silence: bool,
+    /// Whether what is under way on paths that failed does not wait for T3 once a path works again.
+    pub(super) returns_at_once: bool,
     /// Whether the peer is asked for SACKs at once (RFC 7053).
     pub(super) asks_for_sacks: bool,
 }
@@ -35,6 +37,7 @@ impl Rules {
             detection: config.loss_detection,
             rtt_sampling: config.rtt_sampling,
             suspects_silence: config.suspect_silent_paths,
+            returns_at_once: config.max_probe_interval.is_some(),
             asks_for_sacks: config.ask_for_sacks,
         }
     }
@@ -44,5 +47,6 @@ impl Rules {
         let new = Self::new(config);
         (self.nagle, self.max_segment) = (new.nagle, new.max_segment);
         self.sack_delay = new.sack_delay;
+        self.returns_at_once = new.returns_at_once;
     }
 }

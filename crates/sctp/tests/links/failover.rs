@@ -158,6 +158,72 @@ fn the_primary_path_is_used_again_as_soon_as_a_heartbeat_is_answered() {
     assert_eq!(world.status().primary, PathId(0));
 }
 
+/// How `eyas tunnel` sets up its associations.
+fn probing() -> AssociationConfig {
+    let mut config = multipath();
+    config.rto_min = ms(200);
+    config.sack_delay = ms(40);
+    config.max_probe_interval = Some(ms(500));
+    config
+}
+
+/// The longest time without a byte from one time to another.
+fn silence(world: &World, from: Duration, to: Duration) -> Duration {
+    let between = world.deliveries.iter().map(|(at, _)| *at).filter(|at| (from..to).contains(at));
+    let times: Vec<Duration> = [from].into_iter().chain(between).chain([to]).collect();
+    times.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap()
+}
+
+/// The first network is down for 8 s. Shortly after it is up again the second one dies.
+fn one_dies_as_the_other_comes_back(config: &AssociationConfig, between: Duration) -> Duration {
+    let links = [Link { delay: ms(5), ..LINK }, Link { delay: ms(50), ..LINK }];
+    let mut world = World::connected(config, &links);
+    world.run_until(ms(3_000));
+    world.cut(0, true);
+    world.run_until(ms(11_000));
+    world.cut(0, false);
+    let cut_at = ms(11_000) + between;
+    world.run_until(cut_at);
+    world.cut(1, true);
+    world.run_until(cut_at + ms(5_000));
+    silence(&world, cut_at, cut_at + ms(5_000))
+}
+
+#[test]
+fn a_path_that_is_back_is_used_as_soon_as_the_last_one_fails() {
+    for between in [0, 50, 300, 1_000] {
+        for is_multipath in [true, false] {
+            let mut config = probing();
+            config.multipath = config.multipath.filter(|_| is_multipath);
+            let silent = one_dies_as_the_other_comes_back(&config, ms(between));
+            assert!(silent <= ms(500), "{between} ms, {is_multipath}: {silent:?}");
+        }
+    }
+    let mut config = probing();
+    config.max_probe_interval = None;
+    let silent = one_dies_as_the_other_comes_back(&config, ms(50));
+    assert!(silent > ms(1_000), "so soon anyway: {silent:?}");
+}
+
+#[test]
+fn data_goes_on_soon_after_an_outage_of_everything() {
+    for networks in [1, 2] {
+        for is_multipath in [true, false] {
+            let mut config = probing();
+            config.multipath = config.multipath.filter(|_| is_multipath);
+            let mut world = World::connected(&config, &vec![LINK; networks]);
+            world.run_until(ms(3_000));
+            (0..networks).for_each(|network| world.cut(network, true));
+            // Every one of them, or the last one, is back.
+            world.run_until(ms(13_000));
+            world.cut(networks - 1, false);
+            world.run_until(ms(16_000));
+            let silent = silence(&world, ms(13_000), ms(16_000));
+            assert!(silent <= ms(500) + ms(200) + 2 * ROUND_TRIP, "{networks}: {silent:?}");
+        }
+    }
+}
+
 #[test]
 fn a_primary_path_that_was_given_up_for_good_is_not_used_again() {
     let mut config = AssociationConfig::default();

@@ -138,6 +138,7 @@ prop_compose! {
         config.extensions.nr_sack = flags[4];
         config.extensions.interleaving = flags[5];
         (config.send_buffer, config.receive_buffer) = (kib << 10, kib << 10);
+        config.max_probe_interval = (kib % 2 == 0).then_some(Duration::from_millis(500));
         // Paths come and go; the association is not to.
         config.association_max_retrans = 1000;
         config

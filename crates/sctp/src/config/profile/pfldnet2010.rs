@@ -71,6 +71,7 @@ pub(super) fn apply(config: &mut AssociationConfig) {
     // As many as make a path inactive: none is ever potentially failed.
     config.potentially_failed_max_retrans = 5;
     config.suspect_silent_paths = false;
+    config.max_probe_interval = None;
     config.max_init_retransmits = 8;
     config.hb_interval = Some(Duration::from_secs(30));
     config.max_burst = 4;

@@ -10,6 +10,7 @@ use core::time::Duration;
 use super::super::Sender;
 use super::super::multipath::path_instead_of;
 use super::super::retransmission::Meaning;
+use crate::identifier::PathId;
 use crate::path::{PathState, Paths};
 
 /// The shortest time from now to a doubt: old news comes in one SACK after the other.
@@ -66,15 +67,46 @@ impl Sender {
         if state != Some(PathState::PotentiallyFailed) || to == id {
             return;
         }
+        self.leave_silent(number, to, now, paths);
+    }
+
+    /// What is under way on a path that does not answer is sent on `to`.
+    fn leave_silent(&mut self, number: u8, to: PathId, now: Duration, paths: &mut Paths) {
         while let Some(run) = self.outstanding.take_oldest_run(number) {
             self.lose_run(number, &run, to, Meaning::Nothing, now, paths);
         }
+        let must_run = self.must_forward();
         let flight = self.outstanding.flight_mut(number);
         flight.rack.restart();
         flight.probe.cancel();
-        let must_run = self.must_forward();
-        if let Some(path) = paths.get_mut(id) {
+        flight.doubt = None;
+        if let Some(path) = flight.path.and_then(|id| paths.get_mut(id)) {
             path.t3 = path.t3.filter(|_| must_run);
+        }
+    }
+
+    /// A path works, after a time in which perhaps none did. What is under way on one that failed
+    /// was sent there for want of a better one, and is sent again on `to`; on one that is back it was
+    /// lost while that was away, and waits no longer than timeouts last now.
+    pub(in crate::send) fn catch_up(
+        &mut self,
+        number: u8,
+        to: PathId,
+        now: Duration,
+        paths: &mut Paths,
+    ) {
+        let works = |id| paths.get(id).is_some_and(|path| path.state() == PathState::Active);
+        let Some(id) = self.outstanding.path_of(number).filter(|_| self.rules.returns_at_once)
+        else {
+            return;
+        };
+        if works(id) {
+            if let Some(path) = paths.get_mut(id) {
+                let soon = now.saturating_add(path.rto.current());
+                path.t3 = path.t3.map(|t3| t3.min(soon));
+            }
+        } else if works(to) && !self.peer_window.is_probing(&self.outstanding) {
+            self.leave_silent(number, to, now, paths);
         }
     }
 }
