@@ -9,6 +9,10 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::attempt::mptcp;
 
+mod throttle;
+
+pub use throttle::Throttle;
+
 /// Connections that the kernel completes before they are accepted.
 const KERNEL_BACKLOG: i32 = 1024;
 /// How often another free port is tried when the one that one socket got is taken for another.
@@ -59,13 +63,19 @@ pub fn subscriber(address: IpAddr) -> IpAddr {
 
 /// Explains why a server cannot accept clients at the moment and what to do about it, for its operator.
 pub fn exhausted(error: &io::Error) -> String {
-    match error.raw_os_error() {
-        Some(libc::EMFILE | libc::ENFILE) => format!(
+    if is_out_of_descriptors(error) {
+        format!(
             "no descriptors are left ({error}): new clients wait until others have gone; raise the \
              limit (ulimit -n), or lower that on connections"
-        ),
-        _ => format!("cannot accept clients: {error}; it is tried again"),
+        )
+    } else {
+        format!("cannot accept clients: {error}; it is tried again")
     }
+}
+
+/// Returns whether an error means that this process, or the system, has no descriptors left.
+pub fn is_out_of_descriptors(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }
 
 /// The sockets bound at one address.

@@ -9,14 +9,14 @@ use std::time::Duration;
 use eyas::race::candidate::Transport;
 use eyas::race::policy::Policy;
 use eyas::sctp::SctpListener;
-use eyas::sockets::{self, Bound, StreamProtocol, Wanted};
+use eyas::sockets::{self, Bound, StreamProtocol, Throttle, Wanted};
 use eyas::{Endpoint, ServerIdentity};
 use eyas_http::metrics;
 use eyas_http::serve::{AltSvcPolicy, SctpService, ServeError, Server, StreamServer};
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -34,8 +34,6 @@ use crate::{Limits, Report, connection};
 
 /// After a failed accept nothing is accepted for this long.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// What goes wrong again and again is said this often.
-const SAY_AGAIN: Duration = Duration::from_secs(10);
 
 /// A proxy; see [`Proxy::builder`].
 #[derive(Debug)]
@@ -262,7 +260,7 @@ fn serve_http(
 
 /// Accepts clients until the proxy stops.
 async fn accept(shared: Arc<Shared>, listener: TcpListener, streams: Option<StreamServer>) {
-    let mut said_at: Option<Instant> = None;
+    let throttle = Throttle::default();
     loop {
         let accepted = tokio::select! {
             () = shared.drain.cancelled() => return,
@@ -272,8 +270,7 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener, streams: Option<Stre
             Ok(accepted) => accepted,
             Err(error) if is_of_one_client(&error) => continue,
             Err(error) => {
-                if said_at.is_none_or(|at| at.elapsed() >= SAY_AGAIN) {
-                    said_at = Some(Instant::now());
+                if throttle.permits() {
                     shared.notify(sockets::exhausted(&error));
                 }
                 sleep(ACCEPT_PAUSE).await;
@@ -289,8 +286,7 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener, streams: Option<Stre
             }
             Err(why) => {
                 shared.counters.turned_away();
-                if said_at.is_none_or(|at| at.elapsed() >= SAY_AGAIN) {
-                    said_at = Some(Instant::now());
+                if throttle.permits() {
                     shared.notify(format!("{client} was turned away: {why}"));
                 }
             }

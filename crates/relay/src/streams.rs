@@ -47,9 +47,9 @@ impl Service<Request<RequestBody>> for Streams {
     fn call(&mut self, request: Request<RequestBody>) -> Self::Future {
         let shared = Arc::clone(&self.0);
         Box::pin(async move {
-            let (tell, told) = oneshot::channel();
+            let (responder, told) = oneshot::channel();
             // In a task of its own, for it outlasts the response's head.
-            shared.tasks.spawn(serve(Arc::clone(&shared), request, tell));
+            shared.tasks.spawn(serve(Arc::clone(&shared), request, responder));
             let stopped = || text(StatusCode::SERVICE_UNAVAILABLE, "the proxy stops");
             Ok(told.await.unwrap_or_else(|_| stopped()))
         })
@@ -103,10 +103,11 @@ fn refusal(why: &Refusal) -> Response<Answer> {
     response
 }
 
-type Tell = oneshot::Sender<Response<Answer>>;
+/// Gives the client its response.
+type Responder = oneshot::Sender<Response<Answer>>;
 
-/// Serves a stream to its end, and tells of it.
-async fn serve(shared: Arc<Shared>, request: Request<RequestBody>, tell: Tell) {
+/// Serves a stream to its end, and reports what became of it.
+async fn serve(shared: Arc<Shared>, request: Request<RequestBody>, responder: Responder) {
     let Some(client) = request.extensions().get::<PeerInfo>().map(|peer| peer.remote) else {
         return;
     };
@@ -115,13 +116,13 @@ async fn serve(shared: Arc<Shared>, request: Request<RequestBody>, tell: Tell) {
         Ok(permit) => permit,
         Err(why) => {
             shared.counters.turned_away();
-            let _ = tell.send(text(StatusCode::SERVICE_UNAVAILABLE, &why));
+            let _ = responder.send(text(StatusCode::SERVICE_UNAVAILABLE, &why));
             return;
         }
     };
     let mut stream = Stream { shared: &shared, life: Life::new(client), client };
     let ending = tokio::select! {
-        ending = stream.live(request, tell) => ending,
+        ending = stream.live(request, responder) => ending,
         () = shared.abort.cancelled() => Ending::Stopped,
     };
     drop(permit);
@@ -136,25 +137,25 @@ struct Stream<'a> {
 }
 
 impl Stream<'_> {
-    async fn live(&mut self, request: Request<RequestBody>, mut tell: Tell) -> Ending {
+    async fn live(&mut self, request: Request<RequestBody>, mut responder: Responder) -> Ending {
         tracing::debug!(client = %self.client, version = ?request.version(), "asked on a stream");
         self.life.protocol = Some(Protocol::Connect);
         let asked = self.read(&request);
         let destination = match asked {
             Ok(destination) => destination,
-            Err(why) => return refuse(tell, why),
+            Err(why) => return refuse(responder, why),
         };
         self.life.destination = Some(destination.clone());
         let reached = tokio::select! {
             reached = self.life.reach(self.shared, &destination) => reached,
-            () = tell.closed() => return Ending::Left,
+            () = responder.closed() => return Ending::Left,
         };
         let race = match reached {
             Ok(race) => race,
-            Err(Ending::Refused(why)) => return refuse(tell, why),
+            Err(Ending::Refused(why)) => return refuse(responder, why),
             Err(ending) => return ending,
         };
-        let Some(mut client) = granted(request, tell).await else { return Ending::Left };
+        let Some(mut client) = granted(request, responder).await else { return Ending::Left };
         let carried = self.life.carry(self.shared, &mut client, race, Bytes::new()).await;
         carried.unwrap_or_else(|ending| ending)
     }
@@ -176,24 +177,24 @@ impl Stream<'_> {
     }
 }
 
-fn refuse(tell: Tell, why: Refusal) -> Ending {
+fn refuse(responder: Responder, why: Refusal) -> Ending {
     // Who has gone need not know.
-    let _ = tell.send(refusal(&why));
+    let _ = responder.send(refusal(&why));
     Ending::Refused(why)
 }
 
 /// Tells a client that it is connected. It goes on by both bodies, or by what its connection of HTTP/1
 /// becomes.
-async fn granted(mut request: Request<RequestBody>, tell: Tell) -> Option<Client> {
+async fn granted(mut request: Request<RequestBody>, responder: Responder) -> Option<Client> {
     let gone = CancellationToken::new();
     if let Some(upgrade) = request.extensions_mut().remove::<OnUpgrade>() {
-        tell.send(Response::new(Answer::Text(None))).ok()?;
+        responder.send(Response::new(Answer::Text(None))).ok()?;
         let stream = TokioIo::new(upgrade.await.ok()?);
         return Some(Client::Stream(Box::new(stream), gone));
     }
     let (hears, body) = pipe();
     let _gone = gone.clone().drop_guard();
-    tell.send(Response::new(Answer::Tunnel { body, _gone })).ok()?;
+    responder.send(Response::new(Answer::Tunnel { body, _gone })).ok()?;
     let says = StreamReader::new(request.into_body().into_data_stream().map_err(io::Error::other));
     Some(Client::Stream(Box::new(join(says, hears)), gone))
 }

@@ -14,12 +14,11 @@ use super::{HANDSHAKE_TIME, Reception, since};
 use crate::attempt::{mptcp, tls};
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::ConnectionInfo;
+use crate::sockets::Throttle;
 use crate::{Connection, Feedback};
 
 /// The pause after the operating system had no descriptor or memory for another connection.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
-/// That it has none is said this often.
-const SAY_AGAIN: Duration = Duration::from_secs(10);
 
 pub(super) async fn accept_all(
     listener: TcpListener,
@@ -27,7 +26,7 @@ pub(super) async fn accept_all(
     reception: Reception,
 ) {
     let mut handshakes = Handshakes::new();
-    let mut said_at = None;
+    let throttle = Throttle::default();
     while reception.has_room().await {
         match listener.accept().await {
             Ok((stream, remote)) => {
@@ -45,8 +44,7 @@ pub(super) async fn accept_all(
                 tracing::debug!(%error, "a peer left before it was accepted");
             }
             Err(error) => {
-                if said_at.is_none_or(|at: Instant| at.elapsed() >= SAY_AGAIN) {
-                    said_at = Some(Instant::now());
+                if throttle.permits() {
                     reception.notify(&error);
                 }
                 // Who has not finished a handshake has a descriptor that others could use.

@@ -227,12 +227,12 @@ async fn serve_all(
     sessions: watch::Receiver<Option<Link>>,
 ) {
     let mut tasks = JoinSet::new();
-    let mut complaints = Repeated::new(setup.observer.clone());
+    let complaints = Repeated::new(setup.observer.clone());
     loop {
         while tasks.try_join_next().is_some() {}
         // First the permit, then the program: who finds all taken waits in the kernel's queue.
         let Ok(permit) = Arc::clone(&setup.programs).acquire_owned().await else { return };
-        let Some((client, _)) = accept(&listener, &mut complaints).await else { continue };
+        let Some((client, _)) = accept(&listener, &complaints).await else { continue };
         let (setup, kind, sessions) = (Arc::clone(&setup), kind.clone(), sessions.clone());
         tasks.spawn(async move {
             match kind {

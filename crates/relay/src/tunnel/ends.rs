@@ -134,7 +134,7 @@ pub(crate) fn reset_when_dropped(here: &TcpStream) {
 /// The next client of a listener; `None` after a pause and a complaint, if the machine has no room for one.
 pub(crate) async fn accept(
     listener: &TcpListener,
-    complaints: &mut Repeated,
+    complaints: &Repeated,
 ) -> Option<(TcpStream, SocketAddr)> {
     match listener.accept().await {
         Ok((client, peer)) => {

@@ -2,12 +2,8 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::time::Instant;
-
-/// What goes wrong again and again is said this often.
-const SAY_AGAIN: Duration = Duration::from_secs(10);
+use eyas::sockets::Throttle;
 
 /// Something that has happened, for people and programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,18 +40,17 @@ impl fmt::Debug for Observer {
 #[derive(Debug)]
 pub(crate) struct Repeated {
     observer: Observer,
-    said_at: Option<Instant>,
+    throttle: Throttle,
 }
 
 impl Repeated {
     pub(crate) fn new(observer: Observer) -> Self {
-        Self { observer, said_at: None }
+        Self { observer, throttle: Throttle::default() }
     }
 
     /// Complains, unless it has done so a short while ago.
-    pub(crate) fn complain(&mut self, event: &'static str, text: String) {
-        if self.said_at.is_none_or(|at| at.elapsed() >= SAY_AGAIN) {
-            self.said_at = Some(Instant::now());
+    pub(crate) fn complain(&self, event: &'static str, text: String) {
+        if self.throttle.permits() {
             self.observer.complain(event, text);
         }
     }

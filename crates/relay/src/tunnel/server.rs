@@ -268,14 +268,14 @@ async fn accept_all(
     at: Listening,
     (link, listen): (Link, u32),
     closed: CancellationToken,
-    mut complaints: Repeated,
+    complaints: Repeated,
 ) {
     let mut tasks = JoinSet::new();
     loop {
         while tasks.try_join_next().is_some() {}
         let accepted = tokio::select! {
             () = closed.cancelled() => break,
-            accepted = accept(&at.listener, &mut complaints) => accepted,
+            accepted = accept(&at.listener, &complaints) => accepted,
         };
         let Some((client, peer)) = accepted else { continue };
         reset_when_dropped(&client);

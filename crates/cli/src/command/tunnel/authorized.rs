@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use eyas::KeyFingerprint;
+use eyas::sockets::is_out_of_descriptors;
 use eyas_relay::tunnel::keys::{AuthorizedKeys, Grant};
-use rustix::io::Errno;
 
 use super::{NoticePrinter, files};
 use crate::failure::Failure;
@@ -68,7 +68,7 @@ impl Authorized {
             Err(cause) => {
                 let is_same = |one: &&Last| stamp.as_ref() == Some(&one.stamp);
                 return match last.as_ref().filter(is_same) {
-                    Some(same) if is_exhaustion(&cause) => Ok(Arc::clone(&same.keys)),
+                    Some(same) if is_out_of_descriptors(&cause) => Ok(Arc::clone(&same.keys)),
                     _ => Err(files::unusable(&self.path, &cause)),
                 };
             }
@@ -78,10 +78,6 @@ impl Authorized {
         *last = stamp.map(|stamp| Last { stamp, keys: Arc::clone(&keys) });
         Ok(keys)
     }
-}
-
-fn is_exhaustion(cause: &io::Error) -> bool {
-    matches!(Errno::from_io_error(cause), Some(Errno::MFILE | Errno::NFILE))
 }
 
 #[cfg(test)]
