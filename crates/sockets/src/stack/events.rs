@@ -234,6 +234,10 @@ impl Stack {
             _ => return,
         };
         let Some(assoc) = self.associations.get(&id) else { return };
+        // COMM_UP comes first, as on Linux: programs take what comes before it for a failure.
+        if assoc.phase == Phase::Opening {
+            return;
+        }
         if state == AddressChange::PotentiallyFailed && assoc.settings.expose_pf != 2 {
             return;
         }

@@ -186,6 +186,27 @@ fn one_association_over_two_addresses() {
 }
 
 #[test]
+fn nothing_is_told_of_addresses_before_the_association_is_up() {
+    let mut pair = Pair::new();
+    let listener = pair.socket(0, MANY);
+    let client = pair.socket(0, MANY);
+    let own =
+        ["127.0.0.1:5000", "127.0.0.4:5000"].map(|one| name(one).as_bytes().to_vec()).concat();
+    pair.set(0, client, option::SCTP_EVENTS, &ALL).unwrap();
+    // The answer names the second one.
+    let to = name("127.0.0.1:5000");
+    pair.at(0, |stack, now| {
+        stack.bindx(now, listener, &own, true).unwrap();
+        stack.listen(now, listener, 1).unwrap();
+        stack.connect(now, client, to.as_bytes()).unwrap();
+    });
+    pair.second();
+    let peers = pair.hosts[0].stack.status().associations[0].paths.len();
+    assert_eq!(peers, 2);
+    assert_eq!(notices(&mut pair, 0, client).first(), Some(&(0x8001, Some(0))), "COMM_UP");
+}
+
+#[test]
 fn ipv4_peers_are_mapped_on_ipv6_sockets() {
     let mut pair = Pair::new();
     let listener =
