@@ -35,9 +35,13 @@ class Peer:
         self.stop()
         raise RuntimeError(f"{self.name} did not answer within {READY_WITHIN} s: {self.said()}")
 
+    def all(self) -> str:
+        """All of its output."""
+        return self.log.read_text(errors="replace")
+
     def said(self) -> str:
         """The end of its output."""
-        return self.log.read_text(errors="replace")[-600:]
+        return self.all()[-600:]
 
     def stop(self) -> int:
         """Asks it to end, then makes it; gives its status."""

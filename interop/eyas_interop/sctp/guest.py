@@ -1,7 +1,9 @@
 """Linux in a User Mode guest: a real kernel SCTP on the other end of two taps."""
 
+import itertools
 import os
 import pathlib
+import shlex
 import shutil
 import signal
 import subprocess
@@ -15,6 +17,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 UP_WITHIN = 30
 # A command in the guest may take this long, in seconds.
 LIMIT = 60
+# A program in the guest may take this long to end after it was asked to, in seconds.
+END_WITHIN = 5
 SETTINGS = (
     "net.sctp.addip_enable=1", "net.sctp.auth_enable=1", "net.sctp.reconf_enable=1",
     "net.sctp.intl_enable=1", "net.sctp.udp_port=9899", "net.core.rmem_max=33554432",
@@ -45,7 +49,7 @@ class Guest:
             raise RuntimeError(f"uml/build-root: {built.stderr.strip()}")
         self.console = self.share / "console"
         os.mkfifo(self.console)
-        self.numbers = 0
+        self.numbers = itertools.count(1)
         self.process = self._start(network, root)
         self._wait_until_up()
         for setting in SETTINGS:
@@ -81,10 +85,10 @@ class Guest:
 
     def begin(self, command: str) -> int:
         """Starts a command in the guest; gives its number."""
-        self.numbers += 1
-        (self.share / f"{self.numbers}.sh").write_text(command + "\n")
-        os.write(self.keyboard, f"{self.numbers}\n".encode())
-        return self.numbers
+        number = next(self.numbers)
+        (self.share / f"{number}.sh").write_text(command + "\n")
+        os.write(self.keyboard, f"{number}\n".encode())
+        return number
 
     def said(self, number: int) -> str:
         """What a command has said so far."""
@@ -118,3 +122,37 @@ class Guest:
                 os.killpg(self.process.pid, signal.SIGKILL)
                 self.process.wait()
         os.close(self.keyboard)
+
+
+class Program:
+    """A program of this host in the guest, over its kernel; all that it says is in one file."""
+
+    # What it may write is gone with the guest.
+    PLACE = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/run TMPDIR=/run TERM=xterm LANG=C.UTF-8"
+
+    def __init__(self, guest: Guest, words: list[str]) -> None:
+        self.guest = guest
+        # With their whole names these are not those of busybox, which would then do the rest by itself, too.
+        command = f"chroot /debian /usr/bin/env -i {self.PLACE} /bin/sh -c 'cd /run && exec \"$@\"' sh {shlex.join(words)}"
+        # A session of its own, to be ended with all that it has started.
+        self.number = guest.begin(f"echo $$ >${{0%.sh}}.pid; exec setsid {command}")
+        self.log = guest.share / f"{self.number}.out"
+
+    def all(self) -> str:
+        """All of its output."""
+        return self.guest.said(self.number)
+
+    def status(self) -> int | None:
+        """Its exit status, once it has ended."""
+        if not self.guest.has_ended(self.number):
+            return None
+        return int((self.guest.share / f"{self.number}.status").read_text())
+
+    def stop(self) -> None:
+        """Asks it to end, and what it has started, then makes them."""
+        for signal_name in ("TERM", "KILL"):
+            if self.status() is None:
+                self.guest.run(f"kill -{signal_name} -$(cat /host/{self.number}.pid); true")
+                deadline = time.monotonic() + END_WITHIN
+                while self.status() is None and time.monotonic() < deadline:
+                    time.sleep(0.02)
