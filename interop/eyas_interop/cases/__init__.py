@@ -2,9 +2,9 @@
 
 from . import (
     application, browser, data_channels, downloads, fetching, gateway, gateway_versions, names, planning, proxied,
-    sctp_behaviour, sctp_crosswise, sctp_functional, sctp_hosts, sctp_languages, sctp_lines, sctp_meters, sctp_pod,
-    sctp_programs, sctp_service, sctp_signalling, sctp_sockets, sctp_trapped, swallowed, tunnel, tunnel_interfaces,
-    tunnel_lines, tunnel_programs, unreachable,
+    sctp_behaviour, sctp_crosswise, sctp_functional, sctp_guest, sctp_hosts, sctp_lines, sctp_pod, sctp_programs,
+    sctp_service, sctp_sockets, sctp_trapped, swallowed, tunnel, tunnel_interfaces, tunnel_lines, tunnel_programs,
+    unreachable,
 )
 
 CASES = [
@@ -27,12 +27,10 @@ CASES = [
     *sctp_service.CASES,
     *sctp_pod.CASES,
     *sctp_programs.CASES,
-    *sctp_signalling.CASES,
-    *sctp_meters.CASES,
-    *sctp_languages.CASES,
     *sctp_trapped.CASES,
     *sctp_functional.CASES,
     *sctp_hosts.CASES,
+    *sctp_guest.CASES,
     *sctp_crosswise.CASES,
     *sctp_lines.CASES,
     *sctp_behaviour.CASES,

@@ -4,9 +4,9 @@ import os
 import pathlib
 
 from ..report import Skip
-from ..sctp.programs import EXPECTED
 from ..world import World
 from .case import about
+from .sctp_guest import EXPECTED
 from .sctp_sockets import CARRIERS, client
 
 # `poll` cannot show an error alone: docs/sctp-run.md says so.

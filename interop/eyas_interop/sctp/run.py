@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from ..network import NoNamespaces
 from ..report import Report, Skip
-from . import captures, cases, kernel, programs, table
+from . import captures, cases, kernel, table
 from .guest import Guest
 from .meeting import Meeting
 from .network import TAPS, SctpNetwork, our_addresses
@@ -16,9 +16,8 @@ from .peers import Host
 from .tries import Seen, tries
 
 # Peers that speak SCTP on links and the carriers that they know, those in memory are in memory.py; `kernel` is the command over the kernel's SCTP.
-# `programs` are those of others, over the kernel's sockets and over ours.
 PEERS = (("linux", ("raw", "udp")), ("usrsctp", ("raw", "udp")), ("pion", ("udp",)))
-NAMES = ("linux", "usrsctp", "pion", "kernel", "programs")
+NAMES = ("linux", "usrsctp", "pion", "kernel")
 
 
 class Cells:
@@ -96,7 +95,7 @@ class Sctp:
         if self.no_guest:
             raise self.no_guest
         try:
-            self.guest = self.guest or Guest(self.network, self.directory, [program, self.eyas, *programs.found()])
+            self.guest = self.guest or Guest(self.network, self.directory, [program, self.eyas])
         except Skip as reason:
             self.no_guest = reason
             raise
@@ -122,8 +121,6 @@ class Sctp:
                     self.captures += [(f"{name}, {meeting.name}", it) for it in meeting.captures]
         if wanted("kernel", only, words):
             self.run_command(words)
-        if wanted("programs", only, words):
-            self.run_programs(words)
         self.read_captures()
         self.cells.table()
 
@@ -151,23 +148,6 @@ class Sctp:
                         title(case), lambda: case(command), self.network.heal,
                     )
             self.captures += [(f"kernel, {command.name}", it) for it in command.captures]
-
-    def run_programs(self, words: list[str]) -> None:
-        """Programs for the kernel's SCTP: over it in the guest, and under `eyas sctp run` here."""
-        try:
-            self.peer("linux")
-        except Skip as why:
-            self.report.skip("programs", "sctp", str(why))
-            return
-        for listener, connector in programs.PAIRS:
-            pair = programs.Programs(self.network, self.guest, self.eyas, listener, connector)
-            of_the_kernel = programs.CASES_OF_THE_KERNEL if listener == "guest" else []
-            for case in programs.CASES + of_the_kernel:
-                if chosen(f"programs {case.__name__}", words):
-                    self.cells.one(
-                        self.report, "programs", f"programs {kernel.ARROWS[listener, connector]}", pair.name,
-                        title(case), lambda: case(pair), self.network.heal,
-                    )
 
     def read_captures(self) -> None:
         """Wireshark finds nothing wrong with any packet that we sent."""

@@ -14,10 +14,10 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Both ends of each kind of channel that OpenJDK has for SCTP; says what it has seen. */
+/** One end of each kind of channel that OpenJDK has for SCTP, of which the other end is this program, too; says what it has seen. */
 public class Channels {
-    private static final InetSocketAddress ONE = new InetSocketAddress("127.0.0.1", 5310);
-    private static final InetSocketAddress MANY = new InetSocketAddress("127.0.0.1", 5311);
+    private static final int ONE = 5200;
+    private static final int MANY = 5201;
 
     /** Notes what becomes of associations, and goes on. */
     private static class Changes extends AbstractNotificationHandler<List<String>> {
@@ -28,11 +28,45 @@ public class Channels {
         }
     }
 
+    /** `listen ADDRESS`, `connect ADDRESS`, or `say ADDRESS LINE` to whoever listens there. */
     public static void main(String[] words) throws Exception {
-        connectBySelector();
-        branch();
-        closeFromAnotherThread();
-        System.out.println("the end");
+        InetSocketAddress one = new InetSocketAddress(words[1], ONE);
+        InetSocketAddress many = new InetSocketAddress(words[1], MANY);
+        switch (words[0]) {
+            case "listen" -> listen(one, many);
+            case "connect" -> connect(one, many);
+            default -> say(one, words[2] + "\n");
+        }
+    }
+
+    private static void listen(InetSocketAddress one, InetSocketAddress many) throws Exception {
+        SctpServerChannel server = SctpServerChannel.open().bind(one);
+        SctpMultiChannel multi = SctpMultiChannel.open().bind(many);
+        System.out.println("listening");
+        try (SctpChannel peer = server.accept()) {
+            echo(peer);
+        }
+        branch(multi);
+        try (SctpChannel peer = server.accept()) {
+            peer.receive(ByteBuffer.allocate(1000), new ArrayList<>(), new Changes());
+        }
+        System.out.println("the end of the listener");
+    }
+
+    private static void connect(InetSocketAddress one, InetSocketAddress many) throws Exception {
+        connectBySelector(one);
+        sendToBranch(many);
+        closeFromAnotherThread(one);
+        System.out.println("the end of the connector");
+    }
+
+    private static void say(InetSocketAddress one, String text) throws Exception {
+        SctpChannel client = SctpChannel.open(one, 0, 0);
+        client.send(bytes(text), MessageInfo.createOutgoing(null, 0));
+        // Its input ends once the listener has heard.
+        System.in.readAllBytes();
+        client.shutdown();
+        client.close();
     }
 
     private static ByteBuffer bytes(String text) {
@@ -44,26 +78,22 @@ public class Channels {
         return StandardCharsets.UTF_8.decode(buffer).toString();
     }
 
-    private static void connectBySelector() throws Exception {
-        SctpServerChannel server = SctpServerChannel.open().bind(ONE);
-        Thread echo = new Thread(() -> {
-            try (SctpChannel peer = server.accept()) {
-                List<String> seen = new ArrayList<>();
-                ByteBuffer buffer = ByteBuffer.allocate(1000);
-                MessageInfo info = peer.receive(buffer, seen, new Changes());
-                buffer.flip();
-                peer.send(buffer, MessageInfo.createOutgoing(null, info.streamNumber()));
-                buffer.clear();
-                info = peer.receive(buffer, seen, new Changes());
-                System.out.println("server saw " + seen + ", then " + info.bytes());
-            } catch (Exception error) {
-                System.out.println("server: " + error);
-            }
-        });
-        echo.start();
+    private static void echo(SctpChannel peer) throws Exception {
+        List<String> seen = new ArrayList<>();
+        ByteBuffer buffer = ByteBuffer.allocate(1000);
+        MessageInfo info = peer.receive(buffer, seen, new Changes());
+        String text = text(buffer);
+        System.out.println("heard " + text + " on " + info.streamNumber());
+        peer.send(bytes(text), MessageInfo.createOutgoing(null, info.streamNumber()));
+        buffer.clear();
+        info = peer.receive(buffer, seen, new Changes());
+        System.out.println("server saw " + seen + ", then " + info.bytes());
+    }
+
+    private static void connectBySelector(InetSocketAddress one) throws Exception {
         SctpChannel client = SctpChannel.open();
         client.configureBlocking(false);
-        client.connect(ONE);
+        client.connect(one);
         Selector selector = Selector.open();
         SelectionKey key = client.register(selector, SelectionKey.OP_CONNECT);
         selector.select(10_000);
@@ -77,37 +107,32 @@ public class Channels {
         MessageInfo info = client.receive(buffer, seen, new Changes());
         System.out.println("client saw " + seen + ", then " + text(buffer) + " on " + info.streamNumber());
         client.shutdown();
-        echo.join(10_000);
         client.close();
-        server.close();
     }
 
-    private static void branch() throws Exception {
-        SctpMultiChannel server = SctpMultiChannel.open().bind(MANY);
-        SctpMultiChannel client = SctpMultiChannel.open();
-        client.send(bytes("first"), MessageInfo.createOutgoing(MANY, 0));
-        List<String> seen = new ArrayList<>();
+    private static void branch(SctpMultiChannel server) throws Exception {
         ByteBuffer buffer = ByteBuffer.allocate(1000);
-        MessageInfo info = server.receive(buffer, seen, new Changes());
-        String first = text(buffer);
+        MessageInfo info = server.receive(buffer, new ArrayList<>(), new Changes());
+        System.out.println("branched after " + text(buffer));
         SctpChannel branched = server.branch(info.association());
         branched.send(bytes("from the branch"), MessageInfo.createOutgoing(null, 1));
-        buffer.clear();
-        info = client.receive(buffer, seen, new Changes());
-        System.out.println("branched after " + first + ": " + text(buffer) + " on " + info.streamNumber());
         branched.close();
-        client.close();
-        server.close();
     }
 
-    private static void closeFromAnotherThread() throws Exception {
-        SctpServerChannel server = SctpServerChannel.open().bind(ONE);
-        SctpChannel client = SctpChannel.open(ONE, 0, 0);
-        SctpChannel peer = server.accept();
+    private static void sendToBranch(InetSocketAddress many) throws Exception {
+        SctpMultiChannel client = SctpMultiChannel.open();
+        client.send(bytes("first"), MessageInfo.createOutgoing(many, 0));
+        ByteBuffer buffer = ByteBuffer.allocate(1000);
+        MessageInfo info = client.receive(buffer, new ArrayList<>(), new Changes());
+        System.out.println(text(buffer) + " on " + info.streamNumber());
+        client.close();
+    }
+
+    private static void closeFromAnotherThread(InetSocketAddress one) throws Exception {
+        SctpChannel client = SctpChannel.open(one, 0, 0);
         Thread waits = new Thread(() -> {
             try {
-                ByteBuffer buffer = ByteBuffer.allocate(1000);
-                client.receive(buffer, null, null);
+                client.receive(ByteBuffer.allocate(1000), null, null);
                 System.out.println("received, though closed");
             } catch (ClosedChannelException ended) {
                 System.out.println("closed while it waited");
@@ -122,7 +147,5 @@ public class Channels {
         Thread.sleep(300);
         client.close();
         waits.join(10_000);
-        peer.close();
-        server.close();
     }
 }
