@@ -1,7 +1,9 @@
 """Where the programs of `sctp_pairs` meet: hosts of ours under `eyas sctp run`, and the guest, over Linux's own SCTP."""
 
+import collections
 import functools
 import pathlib
+import re
 import shlex
 import subprocess
 import sys
@@ -128,13 +130,22 @@ def ended(command: list[str]) -> tuple[int, str]:
 
 
 def all_in(wanted: tuple[str, ...], text: str) -> bool:
-    """Whether all of that is there; `2 x word` as often as it says, and not more often."""
-    counted = [word.split(" x ", 1) if " x " in word else (None, word) for word in wanted]
-    return all(text.count(word) == int(count) if count else word in text for count, word in counted)
+    """Whether all of that is there; `2 x word` as often as it says, and not more often; `~pattern` as a regular expression."""
+    return all(is_in(word, text) for word in wanted)
+
+
+def is_in(word: str, text: str) -> bool:
+    if word.startswith("~"):
+        return re.search(word[1:], text) is not None
+    count, _, counted = word.partition(" x ")
+    return text.count(counted) == int(count) if counted else word in text
 
 
 def judge(pair: Pair, status: int, said: str, heard: str) -> tuple[bool, str]:
     good = pair.status in (None, status) and all_in(pair.said, said) and all_in(pair.heard, heard)
+    if good and pair.same:
+        sent, received = (collections.Counter(re.findall(pair.same, text)) for text in (said, heard))
+        good = received <= sent and 0 < sent.total() <= received.total() + 1
     return good, "" if good else f"status {status}: {said[-250:]}; the listener: {heard[-250:]}"
 
 

@@ -3,8 +3,8 @@
 import re
 import unittest
 
-from ..cases.sctp_meeting import all_in, shell
-from ..cases.sctp_pairs import LANGUAGES, SIGNALLING, TOOLS, fill
+from ..cases.sctp_meeting import all_in, judge, shell
+from ..cases.sctp_pairs import LANGUAGES, SIGNALLING, TOOLS, Pair, fill
 from ..cases.sctp_programs import ADDRESSES
 
 SHARED = ("python", "classes", "chain", "key", "authority", "until", "log")
@@ -29,3 +29,13 @@ class Pairs(unittest.TestCase):
         self.assertTrue(all_in(("2 x ping", "end"), "ping ping end"))
         self.assertFalse(all_in(("2 x ping",), "ping ping ping"))
         self.assertFalse(all_in(("2 x ping", "end"), "ping ping"))
+        self.assertTrue(all_in((r"~Bytes: +[1-9]",), "Bytes:   12"))
+        self.assertFalse(all_in((r"~Bytes: +[1-9]",), "Bytes:   0"))
+
+    def test_what_is_the_same_comes_in_any_order(self) -> None:
+        pair = Pair("", "", "", "", "", same=r"id=(\d+)")
+        self.assertTrue(judge(pair, 0, "id=1 id=2", "id=2 id=1")[0])
+        self.assertTrue(judge(pair, 0, "id=1 id=2", "id=2")[0])
+        self.assertFalse(judge(pair, 0, "id=1 id=2", "id=3 id=2")[0])
+        self.assertFalse(judge(pair, 0, "id=1 id=2 id=3", "id=1")[0])
+        self.assertFalse(judge(pair, 0, "", "")[0])
