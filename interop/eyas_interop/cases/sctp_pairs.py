@@ -47,6 +47,8 @@ class Pair:
     heard_by_linux: tuple[str, ...] | None = None
     # Needs two hosts.
     apart: bool = False
+    # Whether it speaks over loopback addresses.
+    loopback: bool = True
     # Names and texts.
     files: tuple[tuple[str, str], ...] = ()
     # What is missing beside the programs.
@@ -338,6 +340,7 @@ OSMO_CLIENT = fill(OSMO, {"control": "127.0.0.3"}) + """
 NODE = f"""
 Identity = "{{name}}.{ORIGIN}";
 Realm = "{ORIGIN}";
+Port = {{own}};
 SecPort = 0;
 No_IPv6;
 No_TCP;
@@ -346,12 +349,10 @@ TwTimer = 6;
 ListenOn = "{{address}}";
 TLS_Cred = "{{chain}}", "{{key}}";
 TLS_CA = "{{authority}}";
-ConnectPeer = "{{peer}}.{ORIGIN}" {{ ConnectTo = "{{remote}}"; No_TLS; }};
+ConnectPeer = "{{peer}}.{ORIGIN}" {{ ConnectTo = "{{remote}}"; Port = {{other}}; No_TLS; }};
 """
-NODES = tuple(
-    (f"node_{name}", fill(NODE, {"name": name, "peer": peer, "address": f"{{{here}}}", "remote": f"{{{there}}}"}))
-    for name, peer, here, there in (("b", "a", "server", "client"), ("a", "b", "client", "server"))
-)
+NODE_B = {"name": "b", "address": "{server}", "own": "3868", "peer": "a", "remote": "{client}", "other": "3869"}
+NODE_A = {"name": "a", "address": "{client}", "own": "3869", "peer": "b", "remote": "{server}", "other": "3868"}
 # What telephone networks run.
 SIGNALLING = [
     # Four processes answer what comes to the one socket that their parent made.
@@ -367,10 +368,10 @@ SIGNALLING = [
         until_says("AS Active", "osmo-stp -c {stp_client}"), heard=("xUA SRV SHUTDOWN_EVENT", "connection closed"),
         said=("AS Active",), files=(("stp_server", OSMO_SERVER), ("stp_client", OSMO_CLIENT)), alone=True,
     ),
-    # It leaves loopback alone. Both open, and one says goodbye to the other.
+    # Both open, and one says goodbye to the other.
     Pair(
         "freeDiameter", "freediam", "freeDiameterd -c {node_b}", "daemon initialized",
         until_says("STATE_OPEN", "freeDiameterd -c {node_a}"), heard=("STATE_OPEN", "(SCTP,", "DPR"),
-        said=("STATE_OPEN",), apart=True, files=NODES,
+        said=("STATE_OPEN",), files=(("node_b", fill(NODE, NODE_B)), ("node_a", fill(NODE, NODE_A))), loopback=False,
     ),
 ]

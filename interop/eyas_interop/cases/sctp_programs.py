@@ -1,5 +1,6 @@
 """Programs written for the kernel's SCTP, unchanged, under `eyas sctp run`: each with itself, on one loopback."""
 
+from ..network import ip
 from ..world import World
 from .case import about
 from .sctp_meeting import Here, meet, tell
@@ -11,9 +12,14 @@ ADDRESSES = {
 }
 
 
+# Two more that this host has, for programs that leave loopback alone.
+OWN = {"server": "192.0.2.201", "client": "192.0.2.202"}
+
+
 def on_one_host(world: World, pairs: list[Pair]) -> None:
     def one(pair: Pair, carrier: str) -> tuple[bool, str]:
-        return meet(world, pair, Here(world, carrier), Here(world, carrier), ADDRESSES)
+        addresses = ADDRESSES if pair.loopback else OWN
+        return meet(world, pair, Here(world, carrier), Here(world, carrier), addresses)
 
     for pair in pairs:
         if not pair.apart:
@@ -35,6 +41,8 @@ def case_socket_languages(world: World) -> None:
 @about("sctp")
 def case_socket_signalling(world: World) -> None:
     """What telephone networks run."""
+    for address in OWN.values():
+        ip("address", "replace", f"{address}/32", "dev", "lo")
     on_one_host(world, SIGNALLING)
 
 
