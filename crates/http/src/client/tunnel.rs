@@ -1,4 +1,5 @@
-//! Tunnels through a proxy by CONNECT (RFC 9110 §9.3.6, RFC 9113 §8.5, RFC 9114 §4.4).
+//! Tunnels through a proxy by CONNECT (RFC 9110 §9.3.6, RFC 9113 §8.5, RFC 9114 §4.4), and streams of
+//! another protocol (RFC 9110 §7.8, RFC 8441, RFC 9220).
 
 use std::{
     fmt, io,
@@ -24,12 +25,12 @@ use crate::{
     protocol::{TunnelIo, Tunnelling},
 };
 
-/// The proxy's answer to a CONNECT request.
+/// The answer to a CONNECT or an upgrade.
 #[derive(Debug)]
 pub enum Connected {
     /// The tunnel is open.
     Tunnel(Tunnel),
-    /// The proxy refused; its response says why.
+    /// The server refused; its response says why.
     Refused(Response<Body>),
 }
 
@@ -87,11 +88,40 @@ impl Client {
         request: Request<()>,
         limit: Duration,
     ) -> Result<Connected, Error> {
-        let url = destination::parse(proxy)?;
+        self.ask(proxy, None, request, limit).await
+    }
+
+    /// Asks the server at an `https` URL to go on with another protocol, such as `connect-udp`, on the
+    /// stream of this request: by `Upgrade` over HTTP/1.1 (RFC 9110 §7.8), by extended CONNECT over
+    /// HTTP/2 (RFC 8441) and HTTP/3 (RFC 9220), for which the server's settings are waited for. The
+    /// request's URI is absolute; its method does not count. Over HTTP/3 only `connect-udp` and
+    /// `webtransport` can be asked for. Otherwise this is as [`connect`](Self::connect).
+    ///
+    /// # Errors
+    /// The same as those of [`connect`](Self::connect); [`Kind::Protocol`] if the server does not offer
+    /// extended CONNECT.
+    pub async fn upgrade(
+        &self,
+        server: &str,
+        protocol: &str,
+        request: Request<()>,
+        limit: Duration,
+    ) -> Result<Connected, Error> {
+        self.ask(server, Some(protocol), request, limit).await
+    }
+
+    async fn ask(
+        &self,
+        server: &str,
+        protocol: Option<&str>,
+        request: Request<()>,
+        limit: Duration,
+    ) -> Result<Connected, Error> {
+        let url = destination::parse(server)?;
         let route = Route::new(self.inner(), &url)?;
         let mut may_repeat = true;
         loop {
-            match self.connect_once(&route, request.clone(), limit).await {
+            match self.ask_once(&route, protocol, request.clone(), limit).await {
                 Ok(connected) => return Ok(connected),
                 Err(Missed { stale: true, .. }) if may_repeat => may_repeat = false,
                 Err(missed) => return Err(missed.error.at(&url)),
@@ -99,9 +129,10 @@ impl Client {
         }
     }
 
-    async fn connect_once(
+    async fn ask_once(
         &self,
         route: &Route,
+        protocol: Option<&str>,
         request: Request<()>,
         limit: Duration,
     ) -> Result<Connected, Missed> {
@@ -109,7 +140,13 @@ impl Client {
         let leased = attempt::lease(inner, route, false).await;
         let mut leased = leased.map_err(|error| Missed { error, stale: false })?;
         let report = Arc::clone(leased.report());
-        let failure = match timeout(limit, leased.sender.tunnel(request)).await {
+        let asking = async {
+            match protocol {
+                Some(protocol) => leased.sender.upgrade(protocol, request).await,
+                None => leased.sender.tunnel(request).await,
+            }
+        };
+        let failure = match timeout(limit, asking).await {
             Ok(Ok(tunnelling)) => {
                 report.first_byte_seen();
                 let (version, is_new) = (leased.version(), !leased.reused);

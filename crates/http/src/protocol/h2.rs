@@ -2,11 +2,19 @@
 
 mod informational;
 
+use std::{
+    future::poll_fn,
+    task::{Poll, ready},
+};
+
 use futures_util::FutureExt;
 use http::{Request, Response, Version};
 use hyper::{body::Incoming, client::conn::http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::watch,
+};
 
 use self::informational::Followed;
 use super::{MAX_HEAD_BYTES, SendFailure, fields, queued_body::QueuedBody, wire_body};
@@ -26,6 +34,8 @@ const TUNNEL_WINDOWS: (u32, u32) = (1024 * 1024, (1 << 31) - 1);
 #[derive(Clone)]
 pub(crate) struct Http2 {
     sender: http2::SendRequest<QueuedBody>,
+    /// Whether the peer takes an extended CONNECT (RFC 8441 §3), once its settings are here.
+    extended_connect: watch::Receiver<Option<bool>>,
 }
 
 impl Http2 {
@@ -43,21 +53,36 @@ impl Http2 {
             .initial_stream_window_size(own)
             .initial_connection_window_size(shared)
             .max_header_list_size(u32::try_from(MAX_HEAD_BYTES).unwrap_or(u32::MAX));
+        let stream = Followed::new(stream);
+        let greeting = stream.greeting();
         // Boxed, for it is large, and who waits for a connection need not be.
-        let (sender, connection) = Box::pin(builder.handshake(TokioIo::new(Followed::new(stream))))
+        let (sender, mut connection) = Box::pin(builder.handshake(TokioIo::new(stream)))
             .await
             .map_err(|error| Error::from_source(Kind::Protocol, error))?;
+        let (tell, extended_connect) = watch::channel(None);
         // No block with an `await`: it would have room for the connection twice.
-        tokio::spawn(connection.map(|ended| {
-            if let Err(error) = ended {
+        tokio::spawn(poll_fn(move |cx| {
+            let ended = connection.poll_unpin(cx);
+            if tell.borrow().is_none() && greeting.is_over(cx) {
+                tell.send_replace(Some(connection.is_extended_connect_protocol_enabled()));
+            }
+            if let Err(error) = ready!(ended) {
                 tracing::debug!(%error, "HTTP/2 connection ended");
             }
+            Poll::Ready(())
         }));
-        Ok(Self { sender })
+        Ok(Self { sender, extended_connect })
     }
 
     pub(crate) fn is_closed(&self) -> bool {
         self.sender.is_closed()
+    }
+
+    /// Whether the server takes an extended CONNECT, once that is known.
+    pub(crate) async fn takes_extended_connect(&mut self) -> bool {
+        let known = self.extended_connect.wait_for(Option::is_some).await;
+        // A connection that has ended takes none.
+        known.is_ok_and(|takes| *takes == Some(true))
     }
 
     pub(crate) async fn send(

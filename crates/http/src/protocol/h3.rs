@@ -4,14 +4,22 @@ mod broken;
 mod receive;
 mod transmit;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    borrow::Cow,
+    future::poll_fn,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use bytes::Bytes;
-use h3::error::{Code, ConnectionError, StreamError};
+use h3::{
+    ConnectionState as _,
+    error::{Code, ConnectionError, StreamError},
+};
 use http::{Request, Response, Version};
+use tokio::sync::watch;
 
 use self::receive::ReceivedBody;
 use super::{MAX_HEAD_BYTES, SendFailure, fields};
@@ -45,6 +53,8 @@ pub(crate) struct Http3 {
     quic: quinn::Connection,
     /// The peer has said that it takes no further request (GOAWAY).
     going_away: Arc<AtomicBool>,
+    /// Whether the peer takes an extended CONNECT (RFC 9220 §3), once its settings are here.
+    extended_connect: watch::Receiver<Option<bool>>,
 }
 
 impl Http3 {
@@ -61,17 +71,34 @@ impl Http3 {
         let (mut connection, sender) = Box::pin(builder.build(streams))
             .await
             .map_err(|error| connection_error(Kind::Protocol, &error))?;
+        let (tell, extended_connect) = watch::channel(None);
         tokio::spawn(async move {
-            let error = connection.wait_idle().await;
+            let ended = poll_fn(|cx| {
+                let ended = connection.poll_close(cx);
+                if tell.borrow().is_none()
+                    && let Cow::Borrowed(settings) = connection.settings()
+                {
+                    tell.send_replace(Some(settings.enable_extended_connect()));
+                }
+                ended
+            });
+            let error = ended.await;
             if !error.is_h3_no_error() {
                 tracing::debug!(%error, "HTTP/3 connection ended");
             }
         });
-        Ok(Self { sender, quic, going_away: Arc::default() })
+        Ok(Self { sender, quic, going_away: Arc::default(), extended_connect })
     }
 
     pub(crate) fn is_closed(&self) -> bool {
         self.going_away.load(Ordering::Relaxed) || self.quic.close_reason().is_some()
+    }
+
+    /// Whether the server takes an extended CONNECT, once that is known.
+    pub(crate) async fn takes_extended_connect(&mut self) -> bool {
+        let known = self.extended_connect.wait_for(Option::is_some).await;
+        // A connection that has ended takes none.
+        known.is_ok_and(|takes| *takes == Some(true))
     }
 
     pub(crate) async fn send(
@@ -92,7 +119,7 @@ impl Http3 {
         let (parts, body) = request.into_parts();
         let stream = match self.sender.send_request(Request::from_parts(parts, ())).await {
             Ok(stream) => stream,
-            Err(error @ StreamError::RemoteClosing { .. }) => {
+            Err(error @ StreamError::RemoteClosing) => {
                 self.going_away.store(true, Ordering::Relaxed);
                 return Err(SendFailure { unsent: Some(body), ..failure(&error) });
             }
@@ -116,7 +143,7 @@ fn failure(error: &StreamError) -> SendFailure {
         StreamError::RemoteTerminate { code, .. } | StreamError::StreamError { code, .. } => {
             *code == Code::H3_REQUEST_REJECTED
         }
-        StreamError::RemoteClosing { .. } => true,
+        StreamError::RemoteClosing => true,
         _ => false,
     };
     SendFailure { error: stream_error(Kind::Protocol, error), unsent: None, unprocessed: rejected }
@@ -128,7 +155,7 @@ fn stream_error(kind: Kind, error: &StreamError) -> Error {
         StreamError::RemoteTerminate { code, .. } => {
             Error::new(kind, format!("the peer reset the stream: {code}"))
         }
-        StreamError::RemoteClosing { .. } => Error::new(kind, "the peer is closing the connection"),
+        StreamError::RemoteClosing => Error::new(kind, "the peer is closing the connection"),
         StreamError::Undefined { 0: error, .. } => Error::new(kind, error.to_string()),
         error => Error::new(kind, error.to_string()),
     }
@@ -136,7 +163,7 @@ fn stream_error(kind: Kind, error: &StreamError) -> Error {
 
 fn connection_error(kind: Kind, error: &ConnectionError) -> Error {
     match error {
-        ConnectionError::Timeout { .. } => Error::new(kind, "the QUIC connection fell silent"),
+        ConnectionError::Timeout => Error::new(kind, "the QUIC connection fell silent"),
         error => Error::new(kind, error.to_string()),
     }
 }

@@ -58,7 +58,7 @@ impl Link {
     }
 }
 
-/// The protocol of an extended CONNECT (RFC 8441 §4), such as `websocket`. It is in the extensions
+/// The protocol of an extended CONNECT (RFC 8441 §4, RFC 9220 §3), such as `websocket`. It is in the extensions
 /// of such a request, if the server offers extended CONNECT
 /// ([`ServerBuilder::extended_connect`](super::ServerBuilder::extended_connect)).
 #[derive(Clone, Debug, PartialEq, Eq)]

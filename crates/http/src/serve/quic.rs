@@ -39,7 +39,7 @@ use super::{
     exchange::Exchange,
     interim::InterimResponses,
     limits::CLOSING_TIME,
-    link::{Agreed, Link},
+    link::{Agreed, ConnectProtocol, Link},
     pace::{Pace, Rate},
     piece::{Flow, PIECE},
     request_body::{RecvBody, RequestBody},
@@ -194,7 +194,10 @@ async fn connection(
     let stops = Arc::clone(&side.stops);
     let streams = Streams::new(conn.clone(), side, shared.limits.header_bytes);
     let mut builder = h3::server::builder();
-    builder.max_field_section_size(shared.limits.header_bytes as u64).send_grease(false);
+    builder
+        .max_field_section_size(shared.limits.header_bytes as u64)
+        .enable_extended_connect(shared.extended_connect_http3)
+        .send_grease(false);
     let Ok(Ok(h3)) = timeout(shared.limits.handshake_time, builder.build(streams)).await else {
         return;
     };
@@ -397,6 +400,11 @@ async fn respond(
         turn.expect();
     }
     let (mut limit, counters) = (shared.limits.body_bytes, Arc::clone(&shared.counters));
+    if let Some(protocol) = request.extensions_mut().remove::<h3::ext::Protocol>() {
+        turn.set_tunnel();
+        limit = u64::MAX;
+        request.extensions_mut().insert(ConnectProtocol(protocol.as_str().into()));
+    }
     if shared.is_tunnel(&request) {
         turn.set_unwatched_tunnel();
         limit = u64::MAX;

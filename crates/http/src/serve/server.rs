@@ -164,8 +164,7 @@ impl ServerBuilder {
     /// - HTTP/1.1 upgrades (WebSocket, CONNECT) work through `hyper::upgrade::on`. An upgraded
     ///   connection counts until the service drops it, and [`Running::shutdown`] waits for it as
     ///   for a response, but cannot take it from the service. HTTP/2 and HTTP/3 have no upgrades:
-    ///   for HTTP/2 there is [`extended_connect`](Self::extended_connect) (RFC 8441); that of
-    ///   HTTP/3 (RFC 9220) is not supported.
+    ///   for these there is [`extended_connect`](Self::extended_connect).
     pub fn service<S, B>(mut self, service: S) -> Self
     where
         S: Service<Request<RequestBody>, Response = Response<B>> + Clone + Send + Sync + 'static,
@@ -195,6 +194,10 @@ impl ServerBuilder {
     /// Offers extended CONNECT over HTTP/2 (RFC 8441) to the [`service`](Self::service), which gets
     /// a request with [`ConnectProtocol`](super::ConnectProtocol) in its extensions, accepts it
     /// with a 200, and then communicates through both bodies. Idle timeouts do not apply to it.
+    ///
+    /// Over HTTP/3 (RFC 9220) it is offered only together with [`tunnels`](Self::tunnels): the library
+    /// for HTTP/3 knows `connect-udp` and `webtransport`, and takes a request for any other protocol,
+    /// such as `websocket`, for a malformed one, which clients would not try again over HTTP/2.
     pub fn extended_connect(mut self, extended_connect: bool) -> Self {
         self.extended_connect = extended_connect;
         self
@@ -328,6 +331,7 @@ impl ServerBuilder {
             alt_svc,
             early_data: self.early_data,
             tunnels: self.tunnels,
+            extended_connect_http3: self.extended_connect && self.tunnels,
             fault: self.fault.take(),
             access_log: self.access_log.take(),
             notices: self.notices.take(),

@@ -32,6 +32,8 @@ pub(super) struct Shared {
     pub(super) early_data: bool,
     /// Whether CONNECT over HTTP/2 and HTTP/3 opens tunnels.
     pub(super) tunnels: bool,
+    /// Whether extended CONNECT is offered over HTTP/3, too.
+    pub(super) extended_connect_http3: bool,
     pub(super) fault: Option<FaultConfig>,
     pub(super) access_log: Option<AccessLog>,
     pub(super) notices: Option<Notices>,

@@ -22,4 +22,6 @@ mod rig;
 mod sctp_port;
 mod service;
 mod unasked;
+#[cfg(feature = "server")]
+mod upgrades;
 mod versions;

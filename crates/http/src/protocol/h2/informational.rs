@@ -1,4 +1,5 @@
-//! Limits the informational responses on an HTTP/2 connection.
+//! Follows the frames of an HTTP/2 connection: limits its informational responses, and says when the
+//! server's settings have been read.
 //!
 //! The h2 crate reads and skips them for as long as they come, without reporting them. They can be
 //! counted from the frames: like them, the final response is a HEADERS frame, and a further one,
@@ -9,9 +10,14 @@ use std::{
     collections::BTreeMap,
     io,
     pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll, ready},
 };
 
+use futures_util::task::AtomicWaker;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::protocol::{MAX_INFORMATIONAL, TooManyInformational};
@@ -25,17 +31,40 @@ const FRAME_HEAD: usize = 9;
 const DATA: u8 = 0x0;
 const HEADERS: u8 = 0x1;
 const RST_STREAM: u8 = 0x3;
+const SETTINGS: u8 = 0x4;
 const END_STREAM: u8 = 0x1;
+const ACK: u8 = 0x1;
 
 /// A stream of octets whose frames are followed as they are read.
 pub(super) struct Followed<S> {
     stream: S,
     frames: Frames,
+    greeting: Arc<Greeting>,
+}
+
+/// Whether whoever reads has dealt with the peer's settings, and who waits for that.
+#[derive(Debug, Default)]
+pub(super) struct Greeting {
+    is_over: AtomicBool,
+    waker: AtomicWaker,
+}
+
+impl Greeting {
+    /// Whether it is over; if not, the task is woken when it is.
+    pub(super) fn is_over(&self, cx: &Context<'_>) -> bool {
+        self.waker.register(cx.waker());
+        self.is_over.load(Ordering::Acquire)
+    }
 }
 
 impl<S> Followed<S> {
     pub(super) fn new(stream: S) -> Self {
-        Self { stream, frames: Frames::default() }
+        Self { stream, frames: Frames::default(), greeting: Arc::default() }
+    }
+
+    /// What tells that the peer's settings are in force.
+    pub(super) fn greeting(&self) -> Arc<Greeting> {
+        Arc::clone(&self.greeting)
     }
 }
 
@@ -45,6 +74,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Followed<S> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        // Whoever asks for more has dealt with all frames that are complete.
+        if self.frames.has_settings && !self.greeting.is_over.swap(true, Ordering::AcqRel) {
+            self.greeting.waker.wake();
+        }
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
         let fresh = &buffer.filled()[before..];
@@ -90,6 +123,10 @@ struct Frames {
     read: usize,
     /// Octets of the payload still to come.
     payload: usize,
+    /// Whether the payload is the peer's settings.
+    is_settings: bool,
+    /// Whether they are complete.
+    has_settings: bool,
     headers: BTreeMap<u32, usize>,
 }
 
@@ -99,6 +136,7 @@ impl Frames {
             let skipped = self.payload.min(bytes.len());
             self.payload -= skipped;
             bytes = &bytes[skipped..];
+            self.has_settings |= self.is_settings && self.payload == 0;
             let taken = (FRAME_HEAD - self.read).min(bytes.len());
             self.head[self.read..][..taken].copy_from_slice(&bytes[..taken]);
             self.read += taken;
@@ -116,6 +154,8 @@ impl Frames {
         let [high, middle, low, kind, flags, stream @ ..] = self.head;
         self.payload = usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low);
         let stream = u32::from_be_bytes(stream);
+        self.is_settings = kind == SETTINGS && flags & ACK == 0;
+        self.has_settings |= self.is_settings && self.payload == 0;
         match kind {
             HEADERS if flags & END_STREAM == 0 => {
                 let count = self.headers.entry(stream).or_default();
@@ -170,6 +210,22 @@ mod tests {
         // Payloads are not looked at.
         let data = frame(DATA, 0, 1, &interim(1).repeat(17)[..200]);
         assert_eq!(follow(&data), Ok(()));
+    }
+
+    #[test]
+    fn settings_are_there_once_they_are_complete() {
+        let settings = frame(SETTINGS, 0, 0, &[0, 8, 0, 0, 0, 1]);
+        let mut frames = Frames::default();
+        frames.follow(&frame(SETTINGS, ACK, 0, b"")).expect("an acknowledgement of ours");
+        for piece in settings[..settings.len() - 1].chunks(1) {
+            frames.follow(piece).expect("a piece");
+            assert!(!frames.has_settings);
+        }
+        frames.follow(&settings[settings.len() - 1..]).expect("the last octet");
+        assert!(frames.has_settings);
+        let mut empty = Frames::default();
+        empty.follow(&frame(SETTINGS, 0, 0, b"")).expect("settings");
+        assert!(empty.has_settings);
     }
 
     #[test]

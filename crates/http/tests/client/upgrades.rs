@@ -1,0 +1,107 @@
+//! Streams that go on with another protocol, over each version.
+
+use std::{convert::Infallible, time::Duration};
+
+use eyas_http::{
+    Connected, Kind, Server, Versions,
+    pipe::{PipeBody, pipe},
+    serve::{ConnectProtocol, RequestBody, Running},
+};
+use futures_util::TryStreamExt as _;
+use http::{HeaderValue, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt as _, Either, Full};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy, split};
+use tokio_util::io::StreamReader;
+
+use crate::rig::{NAME, SOON, builder_for, identity};
+
+type Answer = Response<Either<PipeBody, Full<bytes::Bytes>>>;
+
+/// Sends back what comes after a request for `connect-udp`, and wants nothing to do with others.
+async fn echo(mut request: Request<RequestBody>) -> Result<Answer, Infallible> {
+    let mut response = Response::new(Either::Right(Full::default()));
+    let asked = match request.extensions().get() {
+        Some(ConnectProtocol(name)) => name.to_string(),
+        None => format!("{:?}", request.headers().get(header::UPGRADE)),
+    };
+    if !asked.contains("connect-udp") || request.uri().path() != "/echo" {
+        *response.status_mut() = StatusCode::FORBIDDEN;
+        return Ok(response);
+    }
+    if request.version() <= http::Version::HTTP_11 {
+        *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+        let fields = response.headers_mut();
+        fields.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
+        fields.insert(header::UPGRADE, HeaderValue::from_static("connect-udp"));
+        let upgrade = hyper::upgrade::on(&mut request);
+        tokio::spawn(async move {
+            let (mut hears, mut says) = split(TokioIo::new(upgrade.await.expect("upgraded")));
+            copy(&mut hears, &mut says).await.expect("open");
+            says.shutdown().await
+        });
+        return Ok(response);
+    }
+    let (mut says, body) = pipe();
+    let hears = request.into_body().into_data_stream().map_err(std::io::Error::other);
+    tokio::spawn(async move {
+        copy(&mut StreamReader::new(hears), &mut says).await.expect("open");
+        says.shutdown().await
+    });
+    Ok(Response::new(Either::Left(body)))
+}
+
+async fn start(offers: bool) -> (Running, eyas::ServerIdentity) {
+    let identity = identity(&[NAME]);
+    let server = Server::builder().tls(identity.clone()).tunnels(true).extended_connect(offers);
+    let running = server.service(tower::service_fn(echo)).start().await.expect("a server");
+    (running, identity)
+}
+
+#[tokio::test]
+async fn a_stream_goes_on_with_another_protocol() {
+    let (running, identity) = start(true).await;
+    let port = running.local_addr().port();
+    let url = format!("https://{NAME}:{port}/");
+    for versions in [Versions::HTTP_1, Versions::HTTP_2, Versions::HTTP_3] {
+        let client = builder_for(&[port], &[&identity]).versions(versions).tunnels(true);
+        let client = client.build().expect("a client");
+        for (path, is_granted) in [("echo", true), ("else", false), ("echo", true)] {
+            let request = Request::get(format!("{url}{path}")).body(()).expect("a request");
+            let asked = client.upgrade(&url, "connect-udp", request, SOON).await;
+            match asked.expect("an answer") {
+                Connected::Tunnel(mut tunnel) if is_granted => {
+                    tunnel.write_all(b"hello").await.expect("open");
+                    let mut heard = [0; 5];
+                    tunnel.read_exact(&mut heard).await.expect("open");
+                    assert_eq!(&heard, b"hello", "{versions:?}");
+                    tunnel.shutdown().await.expect("open");
+                    let mut rest = Vec::new();
+                    tunnel.read_to_end(&mut rest).await.expect("ends well");
+                    assert_eq!(rest, b"", "{versions:?}");
+                }
+                Connected::Refused(response) if !is_granted => {
+                    assert_eq!(response.status(), StatusCode::FORBIDDEN, "{versions:?}");
+                }
+                other => panic!("{other:?} {versions:?}"),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_offer_it_is_not_asked() {
+    let (running, identity) = start(false).await;
+    let port = running.local_addr().port();
+    let url = format!("https://{NAME}:{port}/");
+    for versions in [Versions::HTTP_2, Versions::HTTP_3] {
+        let client = builder_for(&[port], &[&identity]).versions(versions).build();
+        let request = Request::get(format!("{url}echo")).body(()).expect("a request");
+        let asked = client.expect("a client").upgrade(&url, "connect-udp", request, SOON).await;
+        let error = asked.expect_err("it is not on offer");
+        assert_eq!(error.kind(), Kind::Protocol);
+        assert!(error.to_string().contains("no extended CONNECT"), "{error}");
+    }
+    assert_eq!(running.stats().requests(), 0);
+    running.shutdown(Duration::from_secs(1)).await;
+}
