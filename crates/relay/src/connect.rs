@@ -15,6 +15,7 @@ use crate::handshake::{Destination, Refusal};
 use crate::permitted::PermittedRace;
 use crate::report::{Ending, WonBy};
 use crate::shared::Shared;
+use crate::via::Wanted;
 use crate::via::lanes::Lanes;
 
 /// How long a client that has been told that it is connected may keep silent before it is taken to
@@ -103,7 +104,7 @@ impl<'a> DestinationRace<'a> {
 
     /// Through another proxy.
     async fn through(&self, via: &Lanes, race: &mut Option<Recording>) -> Result<Far, Missed> {
-        via.reach(self.destination, race).await.map_err(Missed::Refused)
+        via.reach(Wanted::Bytes, self.destination, race).await.map_err(Missed::Refused)
     }
 
     fn refusal(&self, error: &ConnectError) -> Refusal {

@@ -14,9 +14,10 @@ use tokio::time::timeout;
 use tokio_rustls::server::TlsStream;
 
 use crate::admission::Permit;
-use crate::associate::{self, Sockets};
+use crate::associate;
 use crate::client::Client;
 use crate::connect::{Connected, DestinationRace, Missed, RaceUp};
+use crate::connect_udp::{self, UdpWay};
 use crate::copy::{self, End, Passed, Until};
 use crate::far::Far;
 use crate::handshake::{Destination, Handshake, Protocol, Refusal, Request, Step};
@@ -161,6 +162,9 @@ impl Life {
         let ended = match request.clone() {
             Request::Connect(to) => self.converse(shared, &mut tcp, &to, handshake).await,
             // Boxed, as is what comes before a connection is carried: one that is open holds room for it otherwise.
+            Request::ConnectUdp(to) => {
+                Box::pin(self.converse_by_datagrams(shared, &mut tcp, &to, handshake)).await
+            }
             Request::Associate { port } => {
                 Box::pin(self.associate(shared, &mut tcp, port, handshake)).await
             }
@@ -232,6 +236,56 @@ impl Life {
         Ok(self.ending(end, &stream))
     }
 
+    /// Datagrams to one destination for a client that asked for them.
+    async fn converse_by_datagrams(
+        &mut self,
+        shared: &Arc<Shared>,
+        tcp: &mut Client,
+        destination: &Destination,
+        handshake: Handshake,
+    ) -> Result<Ending, Ending> {
+        let rest = handshake.rest();
+        let reached = tokio::select! {
+            reached = self.reach_by_datagrams(shared, destination) => reached,
+            () = tcp.left(rest.is_empty()) => return Err(Ending::Left),
+        };
+        let way = match reached {
+            Ok(way) => way,
+            Err(why) => return Err(refuse(tcp, handshake.refused(&why), why).await),
+        };
+        tcp.write_all(&handshake.granted(None)).await.map_err(|_| Ending::Left)?;
+        drop(handshake);
+        self.carry_datagrams(shared, tcp, way, rest).await
+    }
+
+    /// Gets ready to send datagrams to a destination.
+    pub(crate) async fn reach_by_datagrams(
+        &mut self,
+        shared: &Shared,
+        destination: &Destination,
+    ) -> Result<UdpWay, Refusal> {
+        connect_udp::reach(shared, destination, self.client.ip(), &mut self.race).await
+    }
+
+    /// Carries datagrams between a client that is told that it may send them and its destination, to the end.
+    /// `rest` is what the client has said already.
+    pub(crate) async fn carry_datagrams(
+        &mut self,
+        shared: &Shared,
+        client: &mut Client,
+        way: UdpWay,
+        rest: Bytes,
+    ) -> Result<Ending, Ending> {
+        match way {
+            UdpWay::Direct(peer) => {
+                let datagrams = self.datagrams.insert(Datagrams::default());
+                let told = (&mut self.passed, datagrams);
+                Ok(connect_udp::serve(shared, client, &rest, peer, told).await)
+            }
+            UdpWay::Via(stream) => self.carry(shared, client, RaceUp::Via(stream), rest).await,
+        }
+    }
+
     /// Datagrams for a client that asked for an association.
     async fn associate(
         &mut self,
@@ -240,18 +294,18 @@ impl Life {
         port: Option<u16>,
         handshake: Handshake,
     ) -> Result<Ending, Ending> {
-        if shared.via.is_some() || !tcp.is_plain() {
-            let why = match tcp.is_plain() {
-                true => "the other proxy (--via) does not carry UDP",
-                false => "datagrams would not be encrypted",
-            };
-            let why = Refusal::Unsupported(why.to_owned());
+        if !tcp.is_plain() {
+            let why = Refusal::Unsupported("datagrams would not be encrypted".to_owned());
             return Err(refuse(tcp, handshake.refused(&why), why).await);
         }
         let opened = match shared.associations.try_acquire() {
             Ok(permit) => local_addr(tcp).and_then(|proxy| {
-                let sockets = Sockets::open(proxy.ip().to_canonical())?;
-                Ok((sockets.address()?, sockets, permit))
+                let socket = associate::bind(proxy.ip().to_canonical())?;
+                let peers = match &shared.via {
+                    Some(_) => None,
+                    None => Some(associate::PeerSockets::open(|_| true)?),
+                };
+                Ok((socket.local_addr()?, (socket, peers), permit))
             }),
             Err(_) => {
                 let most = shared.limits.associations;
@@ -260,7 +314,7 @@ impl Life {
                 )))
             }
         };
-        let (address, sockets, _permit) = match opened {
+        let (address, (socket, peers), _permit) = match opened {
             Ok(opened) => opened,
             Err(error) => {
                 let why = Refusal::Failed(format!("cannot accept datagrams: {error}"));
@@ -273,7 +327,11 @@ impl Life {
         let port = port.filter(|_| self.client.ip().to_canonical().is_loopback());
         let datagrams = self.datagrams.insert(Datagrams::default());
         let told = (&mut self.passed, datagrams);
-        Ok(associate::serve(shared, tcp, (self.client, port), sockets, told).await)
+        let client = (self.client, port, socket);
+        Ok(match peers {
+            Some(peers) => associate::serve(shared, tcp, client, peers, told).await,
+            None => associate::serve_through(shared, tcp, client, told).await,
+        })
     }
 
     /// A request for a client that asked for a URL.

@@ -8,6 +8,7 @@
 //! | [`client_hello`] | whether a client's first bytes may be sent to several servers; pure | RFC 8446 §4.1.2 |
 //! | [`tunnel`] | all connections between two hosts over one session | `docs/tunnel.md` |
 //! | [`associate`] | UDP for SOCKS5 clients; pure but for its sockets | RFC 1928 §7 |
+//! | [`connect_udp`] | UDP over HTTP; pure but for its sockets and streams | RFC 9298, RFC 9297 |
 //! | [`interception`] | programs whose connections are taken without their knowledge | RFC 9110 §3.7 |
 //! | [`rules`] | where clients may go; pure | RFC 6890 |
 //! | [`users`] | who may use a proxy | RFC 1929, RFC 7617 |
@@ -38,6 +39,7 @@ pub mod body;
 mod client;
 pub mod client_hello;
 mod connect;
+pub mod connect_udp;
 mod connection;
 mod copy;
 mod device;

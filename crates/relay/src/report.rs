@@ -51,6 +51,8 @@ pub struct Datagrams {
     pub received: u64,
     /// In either direction, by reason, in the order of [`Dropped::NAMES`].
     pub dropped: [u64; Dropped::NAMES.len()],
+    /// Why another proxy refused to pass them on to a destination, the last time that it did.
+    pub refusal: Option<Refusal>,
 }
 
 /// What decided a race.

@@ -122,21 +122,21 @@ impl ProxyBuilder {
     }
 
     /// Reaches destinations through another proxy, to which it races in their place, and which
-    /// decides about the addresses behind their names. UDP is not available then.
+    /// decides about the addresses behind their names. Datagrams go through it by CONNECT-UDP (RFC 9298).
     pub fn via(mut self, via: Via) -> Self {
         self.via = Some(via);
         self
     }
 
     /// Uses TLS with clients, with this identity; unencrypted clients are not accepted. Clients may
-    /// then also use CONNECT over HTTP/2 and, on the same UDP port, HTTP/3. UDP by SOCKS is not
-    /// available.
+    /// then also use CONNECT and CONNECT-UDP over HTTP/2 and, on the same UDP port, HTTP/3. UDP by SOCKS
+    /// is not available.
     pub fn security(mut self, identity: ServerIdentity) -> Self {
         self.security = Some(identity);
         self
     }
 
-    /// With [`security`](Self::security): also accepts CONNECT over HTTP/1.1 on SCTP.
+    /// With [`security`](Self::security): also accepts CONNECT and CONNECT-UDP over HTTP/1.1 on SCTP.
     pub fn sctp(mut self, service: SctpService) -> Self {
         self.sctp = Some(service);
         self
@@ -251,7 +251,7 @@ fn serve_http(
         ..eyas_http::serve::Limits::default()
     };
     let server = Server::builder().tls(identity).alt_svc(AltSvcPolicy::Off).limits(limits);
-    let server = server.tunnels(true).service(Streams(Arc::clone(shared)));
+    let server = server.tunnels(true).extended_connect(true).service(Streams(Arc::clone(shared)));
     match sctp {
         Some(sctp) => server.sctp(sctp).start_on(bound),
         None => server.start_on(bound),

@@ -1,5 +1,5 @@
 //! Clients that ask by CONNECT on a stream of HTTP/2 (RFC 9113 §8.5) or HTTP/3 (RFC 9114 §4.4), or on one of
-//! SCTP. Each stream is a client as a connection of TCP is: counted, held to the rules, and told of.
+//! SCTP, or by CONNECT-UDP (RFC 9298). Each stream is a client as a connection of TCP is: counted, held to the rules, and told of.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -13,8 +13,8 @@ use bytes::Bytes;
 use eyas_http::pipe::{PipeBody, PipeBroken, pipe};
 use eyas_http::serve::{ConnectProtocol, PeerInfo, RequestBody};
 use futures_util::TryStreamExt as _;
-use http::header::{CONTENT_TYPE, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION};
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::header::{CONNECTION, CONTENT_TYPE, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, UPGRADE};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body::{Body, Frame};
 use http_body_util::BodyExt as _;
 use hyper::upgrade::OnUpgrade;
@@ -26,10 +26,12 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tower_service::Service;
 
 use crate::client::Client;
+use crate::connect_udp::{self, CAPSULE_PROTOCOL, PROTOCOL};
 use crate::connection::Life;
 use crate::handshake::{Destination, Protocol, Refusal, http_destination, http_user};
 use crate::report::Ending;
 use crate::shared::Shared;
+use crate::via::Wanted;
 
 /// What answers requests on streams.
 #[derive(Clone)]
@@ -137,15 +139,31 @@ struct Stream<'a> {
 }
 
 impl Stream<'_> {
-    async fn live(&mut self, request: Request<RequestBody>, mut responder: Responder) -> Ending {
+    async fn live(&mut self, request: Request<RequestBody>, responder: Responder) -> Ending {
         tracing::debug!(client = %self.client, version = ?request.version(), "asked on a stream");
-        self.life.protocol = Some(Protocol::Connect);
-        let asked = self.read(&request);
+        let wanted = wanted(&request);
+        self.life.protocol = Some(match wanted {
+            Wanted::Bytes => Protocol::Connect,
+            Wanted::Datagrams => Protocol::ConnectUdp,
+        });
+        let asked = self.read(&request, wanted);
         let destination = match asked {
             Ok(destination) => destination,
             Err(why) => return refuse(responder, why),
         };
         self.life.destination = Some(destination.clone());
+        match wanted {
+            Wanted::Bytes => self.bytes(request, responder, destination).await,
+            Wanted::Datagrams => self.datagrams(request, responder, destination).await,
+        }
+    }
+
+    async fn bytes(
+        &mut self,
+        request: Request<RequestBody>,
+        mut responder: Responder,
+        destination: Destination,
+    ) -> Ending {
         let reached = tokio::select! {
             reached = self.life.reach(self.shared, &destination) => reached,
             () = responder.closed() => return Ending::Left,
@@ -155,19 +173,48 @@ impl Stream<'_> {
             Err(Ending::Refused(why)) => return refuse(responder, why),
             Err(ending) => return ending,
         };
-        let Some(mut client) = granted(request, responder).await else { return Ending::Left };
+        let granted = granted(request, responder, Wanted::Bytes).await;
+        let Some(mut client) = granted else { return Ending::Left };
         let carried = self.life.carry(self.shared, &mut client, race, Bytes::new()).await;
         carried.unwrap_or_else(|ending| ending)
     }
 
+    async fn datagrams(
+        &mut self,
+        request: Request<RequestBody>,
+        mut responder: Responder,
+        destination: Destination,
+    ) -> Ending {
+        let reached = tokio::select! {
+            reached = self.life.reach_by_datagrams(self.shared, &destination) => reached,
+            () = responder.closed() => return Ending::Left,
+        };
+        let way = match reached {
+            Ok(way) => way,
+            Err(why) => return refuse(responder, why),
+        };
+        let granted = granted(request, responder, Wanted::Datagrams).await;
+        let Some(mut client) = granted else { return Ending::Left };
+        let carried = self.life.carry_datagrams(self.shared, &mut client, way, Bytes::new()).await;
+        carried.unwrap_or_else(|ending| ending)
+    }
+
     /// Where the client wants to go, if it shows that it may ask.
-    fn read(&mut self, request: &Request<RequestBody>) -> Result<Destination, Refusal> {
+    fn read(
+        &mut self,
+        request: &Request<RequestBody>,
+        wanted: Wanted,
+    ) -> Result<Destination, Refusal> {
         let mut shown = request.headers().get_all(PROXY_AUTHORIZATION).iter();
         let only = shown.next().filter(|_| shown.next().is_none());
         let users = self.shared.users.as_deref();
         self.life.user = http_user(users, only.map(HeaderValue::as_bytes))?;
+        if wanted == Wanted::Datagrams {
+            return connect_udp::destination(request.uri().path());
+        }
         if request.method() != Method::CONNECT {
-            let why = "over HTTP/2, HTTP/3 and SCTP this proxy supports only CONNECT";
+            let why =
+                "over HTTP/2, HTTP/3 and SCTP this proxy supports only CONNECT and CONNECT-UDP";
             return Err(Refusal::Unsupported(why.to_owned()));
         }
         if let Some(ConnectProtocol(name)) = request.extensions().get() {
@@ -175,6 +222,19 @@ impl Stream<'_> {
         }
         http_destination(request.uri().authority().map_or("", http::uri::Authority::as_str))
     }
+}
+
+/// What a request is for, by its protocol.
+fn wanted(request: &Request<RequestBody>) -> Wanted {
+    let is_udp = match request.extensions().get() {
+        Some(ConnectProtocol(name)) => name.eq_ignore_ascii_case(PROTOCOL),
+        None => {
+            request.method() == Method::GET
+                && request.extensions().get::<OnUpgrade>().is_some()
+                && connect_udp::asks_for_udp(request.headers())
+        }
+    };
+    if is_udp { Wanted::Datagrams } else { Wanted::Bytes }
 }
 
 fn refuse(responder: Responder, why: Refusal) -> Ending {
@@ -185,16 +245,31 @@ fn refuse(responder: Responder, why: Refusal) -> Ending {
 
 /// Tells a client that it is connected. It goes on by both bodies, or by what its connection of HTTP/1
 /// becomes.
-async fn granted(mut request: Request<RequestBody>, responder: Responder) -> Option<Client> {
+async fn granted(mut request: Request<RequestBody>, responder: Responder, wanted: Wanted) -> Option<Client> {
     let gone = CancellationToken::new();
+    let has_streams = matches!(request.version(), Version::HTTP_2 | Version::HTTP_3);
+    let say = |answer| {
+        let mut response = Response::new(answer);
+        if wanted == Wanted::Datagrams {
+            let (field, value) = CAPSULE_PROTOCOL;
+            response.headers_mut().insert(field, value);
+            if !has_streams {
+                *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+                let fields = response.headers_mut();
+                fields.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+                fields.insert(UPGRADE, HeaderValue::from_static(PROTOCOL));
+            }
+        }
+        responder.send(response).ok()
+    };
     if let Some(upgrade) = request.extensions_mut().remove::<OnUpgrade>() {
-        responder.send(Response::new(Answer::Text(None))).ok()?;
+        say(Answer::Text(None))?;
         let stream = TokioIo::new(upgrade.await.ok()?);
         return Some(Client::Stream(Box::new(stream), gone));
     }
     let (hears, body) = pipe();
     let _gone = gone.clone().drop_guard();
-    responder.send(Response::new(Answer::Tunnel { body, _gone })).ok()?;
+    say(Answer::Tunnel { body, _gone })?;
     let says = StreamReader::new(request.into_body().into_data_stream().map_err(io::Error::other));
     Some(Client::Stream(Box::new(join(says, hears)), gone))
 }

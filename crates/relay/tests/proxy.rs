@@ -130,7 +130,7 @@ async fn a_client_of_socks5_reaches_its_destination() {
     let report = stage.report();
     assert_eq!((report.sent, report.received, report.end), (5, 11, Ending::Done));
     assert_eq!(report.won_by, Some(WonBy::Transport));
-    assert_eq!(stage.running.stats().protocols, [1, 0, 0, 0, 0]);
+    assert_eq!(stage.running.stats().protocols, [1, 0, 0, 0, 0, 0]);
 }
 
 /// ```text

@@ -4,13 +4,14 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::Policy;
 use eyas::race::target::{Host, Target};
 use eyas::sctp::SctpListener;
 use eyas::{ByteStream, Endpoint, Resolver, SecurityParameters, ServerIdentity};
 use eyas_http::serve::SctpService;
+use eyas_relay::connect_udp::capsule;
 use eyas_relay::handshake::Protocol;
 use eyas_relay::rules::Rules;
 use eyas_relay::users::Users;
@@ -19,7 +20,7 @@ use h2::client::SendRequest;
 use h2::{Reason, RecvStream, SendStream};
 use http::{Method, Request, Response, StatusCode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::time::timeout;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 
@@ -275,4 +276,98 @@ async fn an_association_of_sctp_becomes_a_connection() {
     let report = stage.report();
     assert_eq!((report.sent, report.received), (9, 9));
     assert_eq!(report.user.as_deref(), Some("ada"));
+}
+
+/// Sends back what it hears.
+async fn echo() -> SocketAddr {
+    let socket = UdpSocket::bind("127.0.0.1:0").await.expect("loopback");
+    let address = socket.local_addr().expect("bound");
+    tokio::spawn(async move {
+        let mut heard = [0; 2000];
+        while let Ok((length, from)) = socket.recv_from(&mut heard).await {
+            let _ = socket.send_to(&heard[..length], from).await;
+        }
+    });
+    address
+}
+
+fn capsule(payload: &[u8]) -> Bytes {
+    let mut bytes = BytesMut::new();
+    capsule::write(&mut bytes, payload);
+    bytes.freeze()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn datagrams_go_on_a_stream_that_asks_for_them() {
+    let stage = Stage::new().await;
+    let server = echo().await;
+    while !stage.h2.is_extended_connect_protocol_enabled() {
+        tokio::task::yield_now().await;
+    }
+    let ask = async |protocol: &'static str, port: u16, user: &str| {
+        let path = format!("/.well-known/masque/udp/127.0.0.1/{port}/");
+        let mut request = Request::connect(format!("https://proxy.test{path}"));
+        if !user.is_empty() {
+            request = request.header("proxy-authorization", user);
+        }
+        let mut request = request.body(()).expect("a request");
+        request.extensions_mut().insert(h2::ext::Protocol::from_static(protocol));
+        let mut h2 = stage.h2.clone().ready().await.expect("ready");
+        let (response, send) = h2.send_request(request, false).expect("sends");
+        (send, timeout(HANGS, response).await.expect("it answers").expect("an answer"))
+    };
+    for (protocol, port, user, status) in [
+        ("connect-udp", server.port(), "", StatusCode::PROXY_AUTHENTICATION_REQUIRED),
+        ("connect-udp", 1, ADA, StatusCode::FORBIDDEN),
+        ("connect-udp", 0, ADA, StatusCode::BAD_REQUEST),
+        ("connect-ip", server.port(), ADA, StatusCode::NOT_IMPLEMENTED),
+    ] {
+        let (_send, response) = ask(protocol, port, user).await;
+        assert_eq!(response.status(), status, "{protocol} {port}");
+        assert!(matches!(stage.report().end, Ending::Refused(_)));
+    }
+    let (mut send, response) = ask("connect-udp", server.port(), ADA).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(response.headers()["capsule-protocol"], "?1");
+    send.send_data(capsule(b"hello"), false).expect("sends");
+    let mut body = response.into_body();
+    let heard = timeout(HANGS, body.data()).await.expect("it comes").expect("open").expect("data");
+    assert_eq!(heard, capsule(b"hello"));
+    send.send_data(Bytes::new(), true).expect("ends");
+    assert_eq!(all(body).await.expect("ends well"), b"");
+    let report = stage.report();
+    assert_eq!((report.sent, report.received, report.end), (5, 5, Ending::Done));
+    assert_eq!((report.protocol, report.user), (Some(Protocol::ConnectUdp), Some("ada".into())));
+    // A client that breaks off is one that broke off.
+    let (mut send, response) = ask("connect-udp", server.port(), ADA).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    send.send_reset(Reason::CANCEL);
+    assert!(matches!(stage.report().end, Ending::Client(_)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn datagrams_go_on_an_association_of_sctp() {
+    let stage = Stage::new().await;
+    let server = echo().await;
+    let mut client = stream(&stage.running, &stage.trusted, (Transport::SctpUdp, "http/1.1")).await;
+    let request = format!(
+        "GET /.well-known/masque/udp/127.0.0.1/{}/ HTTP/1.1\r\nHost: proxy.test\r\n\
+         Connection: upgrade\r\nUpgrade: connect-udp\r\nProxy-Authorization: {ADA}\r\n\r\n",
+        server.port()
+    );
+    client.write_all(request.as_bytes()).await.expect("writes");
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(timeout(HANGS, client.read_u8()).await.expect("it answers").expect("reads"));
+    }
+    let head = String::from_utf8_lossy(&head).to_ascii_lowercase();
+    assert!(head.starts_with("http/1.1 101 ") && head.contains("capsule-protocol: ?1"), "{head}");
+    client.write_all(&capsule(b"hello")).await.expect("writes");
+    let mut heard = [0; 8];
+    timeout(HANGS, client.read_exact(&mut heard)).await.expect("it comes").expect("reads");
+    assert_eq!(heard[..], capsule(b"hello"));
+    drop(client);
+    let report = stage.report();
+    assert_eq!((report.sent, report.received), (5, 5));
+    assert_eq!(report.protocol, Some(Protocol::ConnectUdp));
 }

@@ -154,11 +154,6 @@ async fn what_the_other_proxy_refuses_is_told() {
     let chain = Chain::new(server.port(), "ada:love%3Alace");
     // Port 1 of this machine: nobody listens there.
     assert_eq!(chain.near.socks("127.0.0.1", 1).await.1, 4);
-    let mut udp = TcpStream::connect(chain.near.running.local_addr()).await.expect("it listens");
-    udp.write_all(b"\x05\x01\x00\x05\x03\x00\x01\0\0\0\0\0\0").await.expect("writes");
-    let mut reply = [0; 12];
-    udp.read_exact(&mut reply).await.expect("a reply");
-    assert_eq!(reply[3], 7, "it carries no UDP");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

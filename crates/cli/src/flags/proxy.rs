@@ -61,8 +61,8 @@ pub(crate) struct ProxyFlags {
     pub(crate) users: Option<PathBuf>,
     /// Use TLS with clients, with this certificate and its chain, PEM
     ///
-    /// Clients then use an https:// proxy URL, and may also use CONNECT over HTTP/2 and HTTP/3. UDP
-    /// by SOCKS is not available, since it would not be encrypted.
+    /// Clients then use an https:// proxy URL, and may also use CONNECT and CONNECT-UDP over HTTP/2
+    /// and HTTP/3. UDP by SOCKS is not available, since it would not be encrypted.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
     /// Private key of the certificate, PEM
@@ -139,7 +139,7 @@ pub(crate) struct ProxyWayFlags {
     ///
     /// eyas races to the addresses of the proxy, over HTTP/3, HTTP/2 and HTTP/1.1 if it is https.
     /// The proxy resolves names, so --allow and --deny do not apply to the addresses behind them.
-    /// UDP is not available.
+    /// UDP needs a proxy with CONNECT-UDP (RFC 9298), such as eyas.
     #[arg(long, value_name = "URL", value_parser = Via::parse, env = "EYAS_PROXY_VIA",
           hide_env_values = true, help_heading = "Reaching")]
     pub(crate) via: Option<Via>,

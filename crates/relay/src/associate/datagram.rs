@@ -11,8 +11,9 @@
 use std::net::SocketAddr;
 
 use bytes::{BufMut, Bytes, BytesMut};
+use eyas::race::target::Host;
 
-use crate::handshake::{Destination, socks5_address, write_socks5_address};
+use crate::handshake::{Destination, socks5_address, write_socks5_address, write_socks5_name};
 
 /// Octets before the address.
 const PREFIX: usize = 3;
@@ -53,6 +54,21 @@ pub fn write(from: SocketAddr, data: &[u8]) -> Bytes {
     write_socks5_address(&mut bytes, from);
     bytes.put_slice(data);
     bytes.freeze()
+}
+
+/// What a client is given of a datagram that has come from a destination of which this is all that is
+/// known.
+pub(crate) fn write_from(from: &Destination, data: &[u8]) -> Bytes {
+    match &from.host {
+        Host::Literal(ip, _) => write(SocketAddr::new(*ip, from.port), data),
+        Host::Name(name) => {
+            let mut bytes = BytesMut::with_capacity(PREFIX + 4 + name.len() + data.len());
+            bytes.put_slice(&[0; PREFIX]);
+            write_socks5_name(&mut bytes, name, from.port);
+            bytes.put_slice(data);
+            bytes.freeze()
+        }
+    }
 }
 
 #[cfg(test)]

@@ -4,12 +4,26 @@
 //! | --- | --- |
 //! | [`datagram`] | the header before each datagram of a client; pure |
 //! | [`Association`] | whose datagrams are taken, where they go, by which address; pure |
+//! | [`Tunnels`] | the same where another proxy sends them on; pure |
 
 mod association;
 #[cfg(test)]
 mod association_tests;
 pub mod datagram;
+mod owner;
+mod resolve;
 mod serve;
+mod sockets;
+mod through;
+mod tunnels;
+mod way;
 
-pub use association::{Association, Dropped, MAX_ADDRESSES, MAX_WAITING, Output, PATIENCE, Setup};
-pub(crate) use serve::{Sockets, serve};
+pub use association::{Association, MAX_WAITING, Output};
+pub use owner::{Dropped, Setup};
+pub(crate) use resolve::resolve;
+pub(crate) use serve::serve;
+pub(crate) use sockets::{PeerSockets, bind};
+pub(crate) use through::serve_through;
+pub use tunnels::{REFUSAL_HOLDS, TUNNEL_IDLE, TunnelOutput, Tunnels};
+pub use way::{MAX_ADDRESSES, PATIENCE};
+pub(crate) use way::{Sent, Way};

@@ -1,4 +1,5 @@
-//! HTTP/1 to a proxy: CONNECT (RFC 9110 §9.3.6), and requests with a URL (RFC 9112 §3.2.2).
+//! HTTP/1 to a proxy: CONNECT (RFC 9110 §9.3.6), CONNECT-UDP (RFC 9298 §3.2), and requests with a URL
+//! (RFC 9112 §3.2.2).
 //!
 //! A connection serves one request: what goes on to the destination says `Connection: close`, and so
 //! nothing that follows the request can be taken for another one by anybody.
@@ -9,6 +10,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 use super::{Destination, MAX_HEAD, Protocol, Read, Refusal, Request};
 use crate::body::Body;
+use crate::connect_udp::{self, PROTOCOL};
 use crate::users::Users;
 
 /// Header fields of one request.
@@ -69,6 +71,14 @@ fn request(
     if method == "CONNECT" {
         return Ok((Protocol::Connect, Request::Connect(asked(target)?)));
     }
+    if asks_for_udp(parsed.headers) {
+        if method != "GET" || body(parsed.headers)? != Body::none() {
+            let why = "CONNECT-UDP requires GET without a body";
+            return Err(Refusal::Malformed(why.to_owned()));
+        }
+        let destination = connect_udp::destination(path(target))?;
+        return Ok((Protocol::ConnectUdp, Request::ConnectUdp(destination)));
+    }
     let (destination, authority, path) = absolute(target)?;
     let body = body(parsed.headers)?;
     let head = rewritten(method, &path, authority, parsed.headers);
@@ -93,6 +103,28 @@ pub(crate) fn asked(target: &str) -> Result<Destination, Refusal> {
     let (host, port) = target.rsplit_once(':').ok_or_else(|| no_port(target))?;
     let port = port.parse().map_err(|_| no_port(target))?;
     Destination::parse(host, port)
+}
+
+/// Whether the connection is to go on with datagrams of UDP (RFC 9110 §7.8, RFC 9298 §3.2).
+fn asks_for_udp(fields: &[httparse::Header<'_>]) -> bool {
+    let is = |text: &[u8], name: &str| text.trim_ascii().eq_ignore_ascii_case(name.as_bytes());
+    let mut named = fields
+        .iter()
+        .filter(|field| field.name.eq_ignore_ascii_case("connection"))
+        .flat_map(|field| field.value.split(|byte| *byte == b','));
+    named.any(|name| is(name, "upgrade"))
+        && only(fields, "upgrade").is_some_and(|to| is(to, PROTOCOL))
+}
+
+/// The path of a target, which may be one of a whole URL (RFC 9112 §3.2).
+fn path(target: &str) -> &str {
+    let path = match target.split_once("://") {
+        Some((_, rest)) if !target.starts_with('/') => {
+            rest.find('/').map_or("", |start| &rest[start..])
+        }
+        _ => target,
+    };
+    path.split(['?', '#']).next().unwrap_or_default()
 }
 
 fn no_port(target: &str) -> Refusal {
@@ -205,6 +237,16 @@ fn rewritten(method: &str, path: &str, authority: &str, fields: &[httparse::Head
 /// The answer to a CONNECT that is granted.
 pub(super) fn established() -> Bytes {
     Bytes::from_static(b"HTTP/1.1 200 Connection established\r\n\r\n")
+}
+
+/// The answer to a CONNECT-UDP that is granted.
+pub(super) fn switching() -> Bytes {
+    let (field, value) = connect_udp::CAPSULE_PROTOCOL;
+    let value = value.to_str().unwrap_or_default();
+    Bytes::from(format!(
+        "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: {PROTOCOL}\r\n\
+         {field}: {value}\r\n\r\n"
+    ))
 }
 
 /// A response that says why not, in plain text.

@@ -9,7 +9,7 @@
 //! | --- | --- | --- |
 //! | 5 | SOCKS5, with a user's name and password where they are asked for | RFC 1928, RFC 1929 |
 //! | 4 | SOCKS4, and SOCKS4a where the address is `0.0.0.x` | the notes of Y.-D. Lee |
-//! | a capital letter | HTTP/1: CONNECT, or any method with a URL | RFC 9110 §9.3.6, RFC 9112 §3.2.2 |
+//! | a capital letter | HTTP/1: CONNECT, CONNECT-UDP, or any method with a URL | RFC 9110 §9.3.6, RFC 9298 §3.2, RFC 9112 §3.2.2 |
 
 mod http;
 mod reply;
@@ -26,7 +26,10 @@ use eyas::race::target::Host;
 
 pub(crate) use http::{asked as http_destination, shown as http_user};
 pub use reply::Refusal;
-pub(crate) use socks5::{address as socks5_address, write_address as write_socks5_address};
+pub(crate) use socks5::{
+    address as socks5_address, write_address as write_socks5_address,
+    write_name as write_socks5_name,
+};
 
 use crate::body::Body;
 use crate::users::Users;
@@ -45,7 +48,7 @@ pub struct Destination {
 }
 
 impl Destination {
-    fn parse(host: &str, port: u16) -> Result<Self, Refusal> {
+    pub(crate) fn parse(host: &str, port: u16) -> Result<Self, Refusal> {
         let host = Host::parse(host).map_err(|cause| Refusal::Malformed(cause.to_string()))?;
         Self::of(host, port)
     }
@@ -77,6 +80,8 @@ pub enum Protocol {
     Socks4,
     /// HTTP CONNECT.
     Connect,
+    /// HTTP CONNECT-UDP (RFC 9298).
+    ConnectUdp,
     /// HTTP/1.1 with a URL in the request line.
     Http,
     /// None: the connection was intercepted ([`interception`](crate::interception)).
@@ -85,8 +90,14 @@ pub enum Protocol {
 
 impl Protocol {
     /// All protocols.
-    pub const ALL: [Self; 5] =
-        [Self::Socks5, Self::Socks4, Self::Connect, Self::Http, Self::Intercepted];
+    pub const ALL: [Self; 6] = [
+        Self::Socks5,
+        Self::Socks4,
+        Self::Connect,
+        Self::ConnectUdp,
+        Self::Http,
+        Self::Intercepted,
+    ];
 
     /// Returns the name used in lines and metrics.
     pub const fn name(self) -> &'static str {
@@ -94,6 +105,7 @@ impl Protocol {
             Self::Socks5 => "socks5",
             Self::Socks4 => "socks4",
             Self::Connect => "connect",
+            Self::ConnectUdp => "connect-udp",
             Self::Http => "http",
             Self::Intercepted => "intercepted",
         }
@@ -105,6 +117,8 @@ impl Protocol {
 pub enum Request {
     /// A byte stream to this destination.
     Connect(Destination),
+    /// Datagrams to this destination, as capsules on the connection.
+    ConnectUdp(Destination),
     /// This destination is to get `head`, and then so much of what follows as belongs to the body.
     Forward {
         /// Where the URL leads.
@@ -125,7 +139,9 @@ impl Request {
     /// Returns the destination, if there is a single one.
     pub fn destination(&self) -> Option<&Destination> {
         match self {
-            Self::Connect(destination) | Self::Forward { destination, .. } => Some(destination),
+            Self::Connect(destination)
+            | Self::ConnectUdp(destination)
+            | Self::Forward { destination, .. } => Some(destination),
             Self::Associate { .. } => None,
         }
     }
@@ -262,6 +278,7 @@ impl Handshake {
             Some(Protocol::Socks5) => socks5::reply(socks5::SUCCEEDED, bound),
             Some(Protocol::Socks4) => socks4::reply(socks4::GRANTED),
             Some(Protocol::Connect) => http::established(),
+            Some(Protocol::ConnectUdp) => http::switching(),
             Some(Protocol::Http | Protocol::Intercepted) | None => Bytes::new(),
         }
     }
@@ -271,7 +288,7 @@ impl Handshake {
         match self.protocol {
             Some(Protocol::Socks5) => socks5::reply(why.socks5(), None),
             Some(Protocol::Socks4) => socks4::reply(socks4::REJECTED),
-            Some(Protocol::Connect | Protocol::Http) => http::refusal(why),
+            Some(Protocol::Connect | Protocol::ConnectUdp | Protocol::Http) => http::refusal(why),
             Some(Protocol::Intercepted) | None => Bytes::new(),
         }
     }

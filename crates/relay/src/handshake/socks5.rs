@@ -174,3 +174,11 @@ pub(crate) fn write_address(bytes: &mut BytesMut, address: SocketAddr) {
     }
     bytes.put_u16(address.port());
 }
+
+/// Writes a name and a port, with their kind before them. A name has 253 octets at most.
+pub(crate) fn write_name(bytes: &mut BytesMut, name: &str, port: u16) {
+    let name = &name.as_bytes()[..name.len().min(usize::from(u8::MAX))];
+    bytes.put_slice(&[NAME, name.len() as u8]);
+    bytes.put_slice(name);
+    bytes.put_u16(port);
+}

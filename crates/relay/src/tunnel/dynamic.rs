@@ -27,10 +27,14 @@ pub(crate) async fn introduce(client: &mut TcpStream) -> Option<Speaker> {
     let asked = timeout(HANDSHAKE_TIME, ask(client, &mut handshake)).await;
     match asked {
         Ok(Some(Request::Connect(to))) => Some(Speaker { to, handshake }),
-        Ok(Some(request @ (Request::Forward { .. } | Request::Associate { .. }))) => {
+        Ok(Some(request)) => {
             let text = match request {
-                Request::Associate { .. } => "the tunnel carries streams, but no UDP",
-                _ => "the tunnel supports SOCKS and CONNECT, but no URLs: use socks5h://",
+                Request::Associate { .. } | Request::ConnectUdp(_) => {
+                    "the tunnel carries streams, but no UDP"
+                }
+                Request::Connect(_) | Request::Forward { .. } => {
+                    "the tunnel supports SOCKS and CONNECT, but no URLs: use socks5h://"
+                }
             };
             let refusal = Refusal::Unsupported(text.to_owned());
             let _ = client.write_all(&handshake.refused(&refusal)).await;

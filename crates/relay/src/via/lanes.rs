@@ -9,7 +9,8 @@ use eyas::{Endpoint, Recording};
 use eyas_http::{Client, Connected, Error, Kind, PoolLimits, Proxy};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::Via;
+use super::{Via, Wanted};
+use crate::connect_udp::PROTOCOL;
 use crate::far::Far;
 use crate::handshake::{Destination, Refusal};
 
@@ -52,17 +53,21 @@ impl Lanes {
     /// Goes to a destination by one of them.
     pub(crate) async fn reach(
         &self,
+        wanted: Wanted,
         to: &Destination,
         race: &mut Option<Recording>,
     ) -> Result<Far, Refusal> {
-        if !self.via.is_secure {
-            return self.via.reach(&self.endpoint, self.policy.clone(), to, race).await;
+        let (via, asked) = (&self.via, (wanted, to));
+        if !via.is_secure {
+            return via.reach(&self.endpoint, self.policy.clone(), asked, race).await;
         }
         let (lane, place) = self.lane()?;
-        let via = &self.via;
-        let request = via.request(to)?;
-        let connected = lane.client.connect(&self.url, request, self.policy.deadline).await;
-        match connected.map_err(|error| self.failed(&error, to))? {
+        let (request, limit) = (via.request(wanted, to)?, self.policy.deadline);
+        let connected = match wanted {
+            Wanted::Bytes => lane.client.connect(&self.url, request, limit).await,
+            Wanted::Datagrams => lane.client.upgrade(&self.url, PROTOCOL, request, limit).await,
+        };
+        match connected.map_err(|error| self.failed(&error, asked))? {
             Connected::Tunnel(tunnel) => {
                 *race = tunnel.race();
                 let (info, stream) = (tunnel.info(), Box::new(tunnel));
@@ -77,7 +82,7 @@ impl Lanes {
                 {
                     why.extend_from_slice(&some[..some.len().min(WHY - why.len())]);
                 }
-                Err(via.refusal(status, to, &why))
+                Err(via.refusal(status, asked, &why))
             }
         }
     }
@@ -109,17 +114,17 @@ impl Lanes {
         Ok((lane, place))
     }
 
-    fn failed(&self, error: &Error, to: &Destination) -> Refusal {
-        let via = &self.via;
+    fn failed(&self, error: &Error, (wanted, to): (Wanted, &Destination)) -> Refusal {
+        let (via, wanted) = (&self.via, wanted.name());
         match error.kind() {
             Kind::IdleTimeout => {
                 let after = self.policy.deadline;
-                Refusal::TimedOut(format!("{via} did not answer the CONNECT to {to} in {after:?}"))
+                Refusal::TimedOut(format!("{via} did not answer the {wanted} to {to} in {after:?}"))
             }
             Kind::ConnectTimeout => Refusal::TimedOut(format!("cannot reach {via}: {error}")),
             Kind::Dns => Refusal::NoAddress(format!("cannot reach {via}: {error}")),
             Kind::Connect => Refusal::HostUnreachable(format!("cannot reach {via}: {error}")),
-            _ => Refusal::Failed(format!("{via} does not answer the CONNECT to {to}: {error}")),
+            _ => Refusal::Failed(format!("{via} does not answer the {wanted} to {to}: {error}")),
         }
     }
 }

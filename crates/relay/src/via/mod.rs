@@ -1,4 +1,4 @@
-//! Another proxy, through which destinations are reached by CONNECT: over whichever of HTTP/3
+//! Another proxy, through which destinations are reached by CONNECT, or CONNECT-UDP (RFC 9298): over whichever of HTTP/3
 //! (RFC 9114 §4.4), HTTP/2 (RFC 9113 §8.5) and HTTP/1.1 (RFC 9110 §9.3.6) works best where it is `https`, and
 //! over HTTP/1.1 in the clear where it is `http`.
 
@@ -14,8 +14,8 @@ use eyas::race::policy::Policy;
 use eyas::race::target::{Host, Target};
 use eyas::{Endpoint, Recording};
 use eyas_http::Versions;
-use http::header::{HOST, PROXY_AUTHORIZATION};
-use http::{HeaderValue, Method, Request, StatusCode, Uri};
+use http::header::{CONNECTION, HOST, PROXY_AUTHORIZATION, UPGRADE};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::Empty;
 use hyper::client::conn::http1::Builder;
 use hyper_util::rt::TokioIo;
@@ -23,8 +23,38 @@ use percent_encoding::percent_decode_str;
 use thiserror::Error;
 use tokio::time::timeout;
 
+use crate::connect_udp::{self, CAPSULE_PROTOCOL, PROTOCOL};
 use crate::far::Far;
 use crate::handshake::{Destination, MAX_HEAD, Refusal};
+
+/// What another proxy is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// A stream of bytes to a destination, by CONNECT.
+    Bytes,
+    /// Datagrams to it, by CONNECT-UDP.
+    Datagrams,
+}
+
+impl Wanted {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Bytes => "CONNECT",
+            Self::Datagrams => "CONNECT-UDP",
+        }
+    }
+
+    /// Whether a response over HTTP/1.1 grants it.
+    fn is_granted<B>(self, response: &Response<B>) -> bool {
+        match self {
+            Self::Bytes => response.status().is_success(),
+            Self::Datagrams => {
+                response.status() == StatusCode::SWITCHING_PROTOCOLS
+                    && connect_udp::asks_for_udp(response.headers())
+            }
+        }
+    }
+}
 
 /// A proxy that others are reached by, and who we are to it.
 #[derive(Clone)]
@@ -101,12 +131,16 @@ impl Via {
         self
     }
 
+    fn place(&self) -> Destination {
+        Destination { host: self.host.clone(), port: self.port }
+    }
+
     /// Goes to a destination through it, in the clear.
     async fn reach(
         &self,
         endpoint: &Endpoint,
         policy: Policy,
-        to: &Destination,
+        (wanted, to): (Wanted, &Destination),
         race: &mut Option<Recording>,
     ) -> Result<Far, Refusal> {
         let deadline = policy.deadline;
@@ -119,8 +153,8 @@ impl Via {
         let info = connection.shared_info();
         let gone = |_| Refusal::Failed(format!("{self} closed the connection at once"));
         let stream = TokioIo::new(connection.into_stream().map_err(gone)?);
-        let asking = timeout(deadline, self.ask(stream, to)).await;
-        let late = |_| Refusal::TimedOut(format!("{self} did not answer the CONNECT"));
+        let asking = timeout(deadline, self.ask(stream, wanted, to)).await;
+        let late = |_| Refusal::TimedOut(format!("{self} did not answer the {}", wanted.name()));
         let stream = Box::new(TokioIo::new(asking.map_err(late)??));
         Ok(Far::Via { stream, info, _place: None })
     }
@@ -128,6 +162,7 @@ impl Via {
     async fn ask(
         &self,
         stream: TokioIo<eyas::ByteStream>,
+        wanted: Wanted,
         to: &Destination,
     ) -> Result<hyper::upgrade::Upgraded, Refusal> {
         let broke =
@@ -137,20 +172,39 @@ impl Via {
         let (mut sender, connection) = builder.handshake(stream).await.map_err(broke)?;
         // It ends with what it is upgraded to, and what went wrong the request is told.
         tokio::spawn(async move { drop(connection.with_upgrades().await) });
-        let mut request = self.request(to)?.map(|()| Empty::<Bytes>::new());
-        let host = HeaderValue::try_from(to.to_string());
+        let mut request = self.request(wanted, to)?.map(|()| Empty::<Bytes>::new());
+        let host = match wanted {
+            Wanted::Bytes => to.to_string(),
+            Wanted::Datagrams => self.place().to_string(),
+        };
+        let host = HeaderValue::try_from(host);
         let host = host.map_err(|error| Refusal::Malformed(error.to_string()))?;
         request.headers_mut().insert(HOST, host);
+        if wanted == Wanted::Datagrams {
+            let path = request.uri().path_and_query().cloned();
+            *request.uri_mut() = path.map_or_else(Uri::default, Uri::from);
+            let fields = request.headers_mut();
+            fields.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+            fields.insert(UPGRADE, HeaderValue::from_static(PROTOCOL));
+        }
         let mut response = sender.send_request(request).await.map_err(broke)?;
-        if !response.status().is_success() {
-            return Err(self.refusal(response.status(), to, b""));
+        if !wanted.is_granted(&response) {
+            return Err(self.refusal(response.status(), (wanted, to), b""));
         }
         hyper::upgrade::on(&mut response).await.map_err(broke)
     }
 
-    /// The CONNECT to a destination.
-    fn request(&self, to: &Destination) -> Result<Request<()>, Refusal> {
-        let mut request = Request::builder().method(Method::CONNECT).uri(to.to_string());
+    /// The request for a destination. For datagrams it is one to this proxy (RFC 9298 §3), in whichever
+    /// form its version of HTTP has for that.
+    fn request(&self, wanted: Wanted, to: &Destination) -> Result<Request<()>, Refusal> {
+        let mut request = match wanted {
+            Wanted::Bytes => Request::builder().method(Method::CONNECT).uri(to.to_string()),
+            Wanted::Datagrams => {
+                let (field, value) = CAPSULE_PROTOCOL;
+                let uri = format!("{self}{}", connect_udp::path(to));
+                Request::builder().method(Method::GET).uri(uri).header(field, value)
+            }
+        };
         if let Some(authorization) = &self.authorization {
             request = request.header(PROXY_AUTHORIZATION, authorization);
         }
@@ -158,8 +212,13 @@ impl Via {
     }
 
     /// What a status means, with the first line of what the proxy says about it.
-    fn refusal(&self, status: StatusCode, to: &Destination, said: &[u8]) -> Refusal {
-        let mut text = format!("{self} answered the CONNECT to {to} with {status}");
+    fn refusal(
+        &self,
+        status: StatusCode,
+        (wanted, to): (Wanted, &Destination),
+        said: &[u8],
+    ) -> Refusal {
+        let mut text = format!("{self} answered the {} to {to} with {status}", wanted.name());
         let line =
             String::from_utf8_lossy(said.split(|byte| *byte == b'\n').next().unwrap_or(said));
         // Nothing of it that a terminal would obey.
@@ -173,6 +232,14 @@ impl Via {
                 Refusal::Failed(format!("{text}: put NAME:PASSWORD@ before the host of --via"))
             }
             StatusCode::FORBIDDEN => Refusal::NotAllowed(text),
+            StatusCode::NOT_FOUND
+            | StatusCode::METHOD_NOT_ALLOWED
+            | StatusCode::UPGRADE_REQUIRED
+            | StatusCode::NOT_IMPLEMENTED
+                if wanted == Wanted::Datagrams =>
+            {
+                Refusal::Unsupported(format!("{text}: it may not support UDP (RFC 9298)"))
+            }
             StatusCode::GATEWAY_TIMEOUT => Refusal::TimedOut(text),
             StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE => {
                 Refusal::HostUnreachable(text)
@@ -197,8 +264,7 @@ fn authorization(user: &str) -> Result<HeaderValue, ViaError> {
 impl fmt::Display for Via {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.is_secure { "https" } else { "http" };
-        let place = Destination { host: self.host.clone(), port: self.port };
-        write!(f, "{scheme}://{place}")
+        write!(f, "{scheme}://{}", self.place())
     }
 }
 

@@ -154,14 +154,17 @@ fn words(report: &Report) -> Line {
     line.push(Paint::Dim, format!(" {protocol:<7} "));
     match (&report.destination, &report.datagrams) {
         (Some(destination), _) => line.push(Paint::Head, destination.to_string()),
-        (None, Some(datagrams)) => {
-            let (sent, received) = (count(datagrams.sent), count(datagrams.received));
-            let dropped = count(datagrams.dropped.iter().sum());
-            line.push(Paint::Head, "UDP");
-            let text = format!("  {sent} datagrams sent, {received} received, {dropped} dropped");
-            line.push(Paint::Dim, text);
-        }
+        (None, Some(_)) => line.push(Paint::Head, "UDP"),
         (None, None) => line.push(Paint::Dim, "nowhere"),
+    }
+    if let Some(datagrams) = &report.datagrams {
+        let (sent, received) = (count(datagrams.sent), count(datagrams.received));
+        let dropped = count(datagrams.dropped.iter().sum());
+        let text = format!("  {sent} datagrams sent, {received} received, {dropped} dropped");
+        line.push(Paint::Dim, text);
+        if let Some(refusal) = &datagrams.refusal {
+            line.push(Paint::Bad, format!("  {refusal}"));
+        }
     }
     if let Some(info) = &report.connection {
         let timings = &info.timings;
@@ -251,6 +254,7 @@ fn shape(report: &Report) -> Value {
                 .zip(datagrams.dropped)
                 .filter(|(_, count)| *count > 0)
                 .collect::<BTreeMap<_, _>>(),
+            "refusal": datagrams.refusal.as_ref().map(ToString::to_string),
         })),
         "sent": report.sent,
         "received": report.received,

@@ -232,9 +232,9 @@ fn announce(flags: &ProxyFlags, common: &CommonFlags, running: &Running) -> Resu
     };
     let speaks = match flags.tls_cert.is_some() {
         true => {
-            "SOCKS5, SOCKS4a, HTTP CONNECT and HTTP, all over TLS; CONNECT over HTTP/2 and HTTP/3"
+            "SOCKS5, SOCKS4a, HTTP CONNECT, CONNECT-UDP and HTTP, all over TLS; CONNECT and CONNECT-UDP over HTTP/2 and HTTP/3"
         }
-        false => "SOCKS5 with UDP, SOCKS4a, HTTP CONNECT and HTTP",
+        false => "SOCKS5 with UDP, SOCKS4a, HTTP CONNECT, CONNECT-UDP and HTTP",
     };
     say("speaks", Paint::Plain, speaks.to_owned());
     if let Some(via) = &flags.way.via {

@@ -1,0 +1,62 @@
+//! The addresses of a name for datagrams.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::pin::pin;
+use std::time::Duration;
+
+use eyas::Endpoint;
+use eyas::race::candidate::Family;
+use eyas::race::dns::{Query, QueryId, RecordType, Records};
+use eyas::race::policy::Policy;
+use eyas::race::target::Host;
+use futures_util::future::{Either, select};
+use tokio::time::timeout;
+
+use crate::handshake::Destination;
+
+/// For the addresses of the second family (RFC 8305 §3).
+const RESOLUTION_DELAY: Duration = Duration::from_millis(50);
+
+/// The addresses of a destination, IPv6 first; none if there are none in time.
+pub(crate) async fn resolve(
+    endpoint: Endpoint,
+    policy: Policy,
+    patience: Duration,
+    to: Destination,
+) -> (Destination, Vec<IpAddr>) {
+    let Host::Name(name) = &to.host else { return (to, Vec::new()) };
+    if to.host.is_localhost() {
+        return (to, vec![Ipv6Addr::LOCALHOST.into(), Ipv4Addr::LOCALHOST.into()]);
+    }
+    let ask = async |record_type: RecordType, family: Family| {
+        if policy.only_family.is_some_and(|only| only != family) {
+            return Vec::new();
+        }
+        let query = Query { id: QueryId(0), name: name.clone(), record_type };
+        let asked = timeout(patience, endpoint.resolver().query(&query, to.port)).await;
+        match asked.map(|answer| answer.records) {
+            Ok(Ok(Records::Aaaa(ips))) => ips.into_iter().map(IpAddr::V6).collect(),
+            Ok(Ok(Records::A(ips))) => ips.into_iter().map(IpAddr::V4).collect(),
+            _ => Vec::new(),
+        }
+    };
+    let (v6, v4) = (ask(RecordType::Aaaa, Family::V6), ask(RecordType::A, Family::V4));
+    let (mut ips, v4) = match select(pin!(v6), pin!(v4)).await {
+        Either::Left((v6, v4)) => {
+            let v4 = soon(v4, v6.is_empty()).await;
+            (v6, v4)
+        }
+        Either::Right((v4, v6)) => (soon(v6, v4.is_empty()).await, v4),
+    };
+    ips.extend(v4);
+    (to, ips)
+}
+
+/// What the later of two answers has, which is waited for a moment only, unless it is all that there
+/// can be.
+async fn soon(answer: impl Future<Output = Vec<IpAddr>>, is_needed: bool) -> Vec<IpAddr> {
+    match is_needed {
+        true => answer.await,
+        false => timeout(RESOLUTION_DELAY, answer).await.unwrap_or_default(),
+    }
+}

@@ -1,0 +1,103 @@
+//! Sockets for datagrams of clients and of their peers.
+
+use std::cell::RefCell;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use eyas::race::candidate::Family;
+use socket2::{Domain, Socket, Type};
+use tokio::net::UdpSocket;
+
+/// The longest datagram of UDP.
+const LONGEST: usize = 65_535;
+/// Datagrams read from a socket before the others have their turn.
+const TURN: usize = 32;
+
+thread_local! {
+    /// Shared by everything on a thread: nothing stays in it.
+    static SCRATCH: RefCell<Box<[u8]>> = RefCell::new(vec![0; LONGEST].into_boxed_slice());
+}
+
+/// A socket for each family, to send to peers and hear them.
+pub(crate) struct PeerSockets {
+    v4: Option<UdpSocket>,
+    v6: Option<UdpSocket>,
+}
+
+impl PeerSockets {
+    /// Opens those of the families that are wanted. One that this machine does not have is no way to
+    /// anywhere.
+    ///
+    /// # Errors
+    /// If there is none at all.
+    pub(crate) fn open(wanted: impl Fn(Family) -> bool) -> io::Result<Self> {
+        let open = |family, ip: IpAddr| wanted(family).then(|| bind(ip));
+        let v4 = open(Family::V4, Ipv4Addr::UNSPECIFIED.into()).transpose();
+        let v6 = open(Family::V6, Ipv6Addr::UNSPECIFIED.into()).transpose();
+        match (v4, v6) {
+            (Err(cause), Err(_) | Ok(None)) | (Ok(None), Err(cause)) => Err(cause),
+            (v4, v6) => Ok(Self { v4: v4.ok().flatten(), v6: v6.ok().flatten() }),
+        }
+    }
+
+    /// Sends, or says why the system refuses to.
+    pub(crate) fn send(&self, data: &[u8], to: SocketAddr) -> io::Result<()> {
+        let socket = self.of(if to.is_ipv4() { Family::V4 } else { Family::V6 });
+        let socket = socket.ok_or(io::ErrorKind::NetworkUnreachable)?;
+        socket.try_send_to(data, to).map(drop)
+    }
+
+    /// The next family that has been sent something.
+    pub(crate) async fn heard(&self) -> Family {
+        tokio::select! {
+            Ok(()) = readable(self.v4.as_ref()) => Family::V4,
+            Ok(()) = readable(self.v6.as_ref()) => Family::V6,
+            else => std::future::pending().await,
+        }
+    }
+
+    /// Hands over what that family has been sent, until `take` wants no more.
+    pub(crate) fn hear(&self, family: Family, take: impl FnMut(&[u8], SocketAddr) -> bool) {
+        if let Some(socket) = self.of(family) {
+            hear(socket, take);
+        }
+    }
+
+    fn of(&self, family: Family) -> Option<&UdpSocket> {
+        match family {
+            Family::V4 => self.v4.as_ref(),
+            Family::V6 => self.v6.as_ref(),
+        }
+    }
+}
+
+/// A socket that may be sent to at this address, at a port that is free.
+pub(crate) fn bind(ip: IpAddr) -> io::Result<UdpSocket> {
+    let address = SocketAddr::new(ip, 0);
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
+    if ip.is_ipv6() && !matches!(ip, IpAddr::V6(ip) if ip.to_ipv4_mapped().is_some()) {
+        socket.set_only_v6(true)?;
+    }
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    UdpSocket::from_std(socket.into())
+}
+
+/// Hands over what a socket has been sent, for one turn, until `take` wants no more.
+pub(crate) fn hear(socket: &UdpSocket, mut take: impl FnMut(&[u8], SocketAddr) -> bool) {
+    SCRATCH.with_borrow_mut(|scratch| {
+        for _ in 0..TURN {
+            let Ok((length, from)) = socket.try_recv_from(scratch) else { return };
+            if !take(&scratch[..length], from) {
+                return;
+            }
+        }
+    });
+}
+
+async fn readable(socket: Option<&UdpSocket>) -> io::Result<()> {
+    match socket {
+        Some(socket) => socket.readable().await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,83 @@
+//! Which address of a destination gets the next datagram; pure.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// A destination from which nothing came for so long, while the client sent more, may be reached at its
+/// next address: what Happy Eyeballs waits for a connection (RFC 8305 §5).
+pub const PATIENCE: Duration = Duration::from_millis(250);
+/// Addresses of a name that are tried.
+pub const MAX_ADDRESSES: usize = 8;
+
+/// The addresses of a destination, best first.
+#[derive(Debug)]
+pub(crate) struct Way {
+    addresses: Vec<SocketAddr>,
+    at: usize,
+    since: Duration,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Nothing has come from there: so many addresses have had their turn.
+    Trying(usize),
+    /// This is the one, as something came from there, or as good as the others.
+    Settled,
+}
+
+/// Where a datagram goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sent {
+    pub(crate) to: SocketAddr,
+    /// To how many other addresses it may go yet.
+    pub(crate) left: usize,
+}
+
+impl Way {
+    /// To these addresses, or as many of them as are tried.
+    pub(crate) fn new(now: Duration, mut addresses: Vec<SocketAddr>) -> Self {
+        addresses.truncate(MAX_ADDRESSES);
+        let stage = if addresses.len() == 1 { Stage::Settled } else { Stage::Trying(0) };
+        Self { addresses, at: 0, since: now, stage }
+    }
+
+    /// Where the next datagram goes. While nothing comes back, each address has its turn once; then it
+    /// stays with the best, for many a datagram is not answered at all.
+    pub(crate) fn next(&mut self, now: Duration) -> Option<Sent> {
+        let Self { addresses, at, since, stage } = self;
+        if let Stage::Trying(given_up) = stage
+            && now.saturating_sub(*since) >= PATIENCE
+        {
+            *given_up += 1;
+            (*at, *since) = ((*at + 1) % addresses.len().max(1), now);
+            if *given_up == addresses.len() {
+                *stage = Stage::Settled;
+            }
+        }
+        Some(Sent { to: *addresses.get(*at)?, left: addresses.len() - 1 })
+    }
+
+    /// The address after this one, which is used from now on, if this one was in use.
+    pub(crate) fn after(&mut self, now: Duration, refused: SocketAddr) -> Option<SocketAddr> {
+        if self.addresses.get(self.at) != Some(&refused) {
+            return None;
+        }
+        (self.at, self.since) = ((self.at + 1) % self.addresses.len(), now);
+        self.addresses.get(self.at).copied()
+    }
+
+    /// Whether this is one of the addresses; if so, and none has answered before, it is the one.
+    pub(crate) fn answered(&mut self, from: SocketAddr) -> bool {
+        let Some(place) = self.addresses.iter().position(|one| *one == from) else { return false };
+        if let Stage::Trying(_) = self.stage {
+            (self.at, self.stage) = (place, Stage::Settled);
+        }
+        true
+    }
+
+    /// All addresses.
+    pub(crate) fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+}

@@ -1,0 +1,267 @@
+//! Datagrams on a stream of bytes: the capsule protocol (RFC 9297 §3) with datagrams of UDP (RFC 9298 §5).
+//!
+//! ```text
+//! +-------+--------+---------+------------------+
+//! | type  | length | context |     payload      |
+//! +-------+--------+---------+------------------+
+//! | 1 - 8 | 1 - 8  |  1 - 8  | 65,527 at most   |
+//! +-------+--------+---------+------------------+
+//! ```
+//!
+//! The three numbers are variable-length integers (RFC 9000 §16), and all but the payload of a datagram
+//! of context 0 is skipped, however long it is.
+
+use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
+use thiserror::Error;
+
+/// The longest payload of UDP that can be carried (RFC 9298 §5).
+pub const MAX_PAYLOAD: usize = 65_527;
+
+/// The type of the capsule that is a datagram (RFC 9297 §3.5).
+const DATAGRAM: u64 = 0;
+/// The context of payloads of UDP (RFC 9298 §4).
+const UDP_PAYLOADS: u64 = 0;
+
+/// Why a stream of capsules has to be given up.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum Fault {
+    /// A datagram ends before its context does.
+    #[error("a datagram capsule ends before its context ID")]
+    NoContext,
+    /// A payload is longer than one of UDP can be (RFC 9298 §5).
+    #[error("a datagram has more than {MAX_PAYLOAD} bytes")]
+    TooLong,
+}
+
+/// Reads capsules, however they are cut. It keeps no more than one datagram beyond what was put in last.
+#[derive(Debug, Default)]
+pub struct Capsules {
+    unread: BytesMut,
+    stage: Stage,
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    /// Type and length.
+    #[default]
+    Head,
+    /// The context of a datagram, of which so much is to come.
+    Context(u64),
+    /// The payload of a datagram.
+    Payload(usize),
+    /// So many bytes of what nobody here knows.
+    Skipped(u64),
+    /// Nothing.
+    Broken(Fault),
+}
+
+impl Capsules {
+    /// Takes bytes of the stream in; ask [`Self::datagram`] what was in them.
+    pub fn put(&mut self, bytes: &[u8]) {
+        self.unread.extend_from_slice(bytes);
+    }
+
+    /// The next payload, if one is whole.
+    ///
+    /// # Errors
+    /// If the stream makes no sense, from then on.
+    pub fn datagram(&mut self) -> Result<Option<Bytes>, Fault> {
+        loop {
+            let next = match self.stage {
+                Stage::Head => self.head(),
+                Stage::Context(length) => self.context(length),
+                Stage::Payload(length) => {
+                    if self.unread.len() < length {
+                        return Ok(None);
+                    }
+                    self.stage = Stage::Head;
+                    return Ok(Some(self.unread.split_to(length).freeze()));
+                }
+                Stage::Skipped(length) => self.skip(length),
+                Stage::Broken(fault) => {
+                    self.unread.clear();
+                    return Err(fault);
+                }
+            };
+            match next {
+                Some(stage) => self.stage = stage,
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// Whether the stream may end here: not in the middle of a capsule (RFC 9297 §3.3).
+    pub fn is_between(&self) -> bool {
+        self.stage == Stage::Head && self.unread.is_empty()
+    }
+
+    fn head(&mut self) -> Option<Stage> {
+        let (kind, after_kind) = varint(&self.unread)?;
+        let (length, after_length) = varint(&self.unread[after_kind..])?;
+        self.unread.advance(after_kind + after_length);
+        Some(match kind {
+            DATAGRAM => Stage::Context(length),
+            _ => Stage::Skipped(length),
+        })
+    }
+
+    fn context(&mut self, length: u64) -> Option<Stage> {
+        let Some((context, after)) = varint(&self.unread) else {
+            let is_cut = self.unread.len() as u64 >= length;
+            return is_cut.then_some(Stage::Broken(Fault::NoContext));
+        };
+        let Some(length) = length.checked_sub(after as u64) else {
+            return Some(Stage::Broken(Fault::NoContext));
+        };
+        self.unread.advance(after);
+        Some(match (context, usize::try_from(length)) {
+            (UDP_PAYLOADS, Ok(length @ ..=MAX_PAYLOAD)) => Stage::Payload(length),
+            (UDP_PAYLOADS, _) => Stage::Broken(Fault::TooLong),
+            // RFC 9298 §5: one of a context that is not known is dropped.
+            _ => Stage::Skipped(length),
+        })
+    }
+
+    fn skip(&mut self, length: u64) -> Option<Stage> {
+        let here =
+            usize::try_from(length).map_or(self.unread.len(), |it| it.min(self.unread.len()));
+        self.unread.advance(here);
+        match length - here as u64 {
+            0 => Some(Stage::Head),
+            left => {
+                self.stage = Stage::Skipped(left);
+                None
+            }
+        }
+    }
+}
+
+/// Writes a payload as a capsule; one of more than [`MAX_PAYLOAD`] bytes is none of UDP, and left out.
+pub fn write(out: &mut BytesMut, payload: &[u8]) {
+    if payload.len() > MAX_PAYLOAD {
+        return;
+    }
+    put_varint(out, DATAGRAM);
+    put_varint(out, payload.len() as u64 + 1);
+    put_varint(out, UDP_PAYLOADS);
+    out.put_slice(payload);
+}
+
+/// A variable-length integer (RFC 9000 §16) and its length, if it is whole.
+fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
+    let length = 1 << (bytes.first()? >> 6);
+    let value = bytes.get(..length)?.iter().fold(0, |value, byte| (value << 8) | u64::from(*byte));
+    Some((value & (u64::MAX >> (66 - 8 * length)), length))
+}
+
+/// Writes one that is below 2^30, in the shortest way.
+fn put_varint(out: &mut BytesMut, value: u64) {
+    match value {
+        ..0x40 => out.put_u8(value as u8),
+        0x40..0x4000 => out.put_u16(value as u16 | 0x4000),
+        _ => out.put_u32(value as u32 | 0x8000_0000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// All payloads, and why there are no more.
+    fn read(bytes: &[u8], cut: usize) -> (Vec<Bytes>, Option<Fault>, bool) {
+        let (mut capsules, mut payloads) = (Capsules::default(), Vec::new());
+        for piece in bytes.chunks(cut.max(1)) {
+            capsules.put(piece);
+            loop {
+                match capsules.datagram() {
+                    Ok(Some(payload)) => payloads.push(payload),
+                    Ok(None) => break,
+                    Err(fault) => return (payloads, Some(fault), false),
+                }
+            }
+        }
+        (payloads, None, capsules.is_between())
+    }
+
+    fn written(payload: &[u8]) -> Vec<u8> {
+        let mut out = BytesMut::new();
+        write(&mut out, payload);
+        out.to_vec()
+    }
+
+    #[test]
+    fn a_datagram_is_a_capsule_of_type_0_with_context_0() {
+        assert_eq!(written(b"hello"), b"\0\x06\0hello");
+        assert_eq!(written(b""), b"\0\x01\0");
+        assert_eq!(written(&[7; 63])[..4], [0, 0x40, 64, 0]);
+        assert_eq!(written(&[7; 20_000])[..6], [0, 0x80, 0, 0x4e, 0x21, 0]);
+        assert_eq!(written(&[7; MAX_PAYLOAD + 1]), b"");
+    }
+
+    #[test]
+    fn numbers_may_be_longer_than_they_need_to_be() {
+        let long = b"\x40\0\x80\0\0\x0a\xc0\0\0\0\0\0\0\0xy";
+        assert_eq!(read(long, 99), (vec![Bytes::from_static(b"xy")], None, true));
+    }
+
+    #[test]
+    fn what_is_not_known_is_skipped() {
+        let bytes = [&b"\x40\xff\x03abc"[..], &written(b"x"), b"\0\x04\x02abc", &written(b"y")];
+        let payloads = vec![Bytes::from_static(b"x"), Bytes::from_static(b"y")];
+        assert_eq!(read(&bytes.concat(), 99), (payloads, None, true));
+        // One of 2^62 - 1 bytes is skipped as it comes, and never kept.
+        let mut capsules = Capsules::default();
+        capsules.put(b"\x17\xff\xff\xff\xff\xff\xff\xff\xff");
+        for _ in 0..1000 {
+            capsules.put(&[0; 1000]);
+            assert_eq!(capsules.datagram(), Ok(None));
+            assert!(capsules.unread.is_empty());
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_ends_the_stream() {
+        for (bytes, fault) in [
+            (&b"\0\0"[..], Fault::NoContext),
+            (b"\0\x01\x40\0", Fault::NoContext),
+            (b"\0\x80\0\xff\xf9\0", Fault::TooLong),
+            (b"\0\xff\xff\xff\xff\xff\xff\xff\xff\0", Fault::TooLong),
+        ] {
+            let more = [bytes, &written(b"x")].concat();
+            assert_eq!(read(&more, 99), (Vec::new(), Some(fault), false), "{bytes:?}");
+        }
+        let longest = written(&[1; MAX_PAYLOAD]);
+        assert_eq!(read(&longest, 1000).0[0].len(), MAX_PAYLOAD);
+        assert_eq!(read(b"\0\x06\0hell", 99), (Vec::new(), None, false), "it is not whole");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(
+            payloads in vec(vec(any::<u8>(), 0..300), 0..20),
+            kind in 1_u8..64,
+            skipped in vec(any::<u8>(), 0..60),
+            cut in 1_usize..700,
+        ) {
+            let mut bytes = Vec::new();
+            for payload in &payloads {
+                bytes.extend([kind, skipped.len() as u8]);
+                bytes.extend(&skipped);
+                bytes.extend(written(payload));
+            }
+            let (read, fault, is_between) = read(&bytes, cut);
+            prop_assert_eq!(fault, None);
+            prop_assert!(is_between);
+            prop_assert_eq!(read, payloads);
+        }
+
+        #[test]
+        fn a_cut_changes_nothing(bytes: Vec<u8>, cut in 1_usize..20) {
+            prop_assert_eq!(read(&bytes, cut), read(&bytes, bytes.len()));
+        }
+    }
+}

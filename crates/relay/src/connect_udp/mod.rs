@@ -1,0 +1,16 @@
+//! UDP over HTTP: CONNECT-UDP (RFC 9298).
+//!
+//! | module or function | job |
+//! | --- | --- |
+//! | [`capsule`] | datagrams on a stream of bytes; pure |
+//! | [`path`], [`destination`] | where a request leads; pure |
+
+pub mod capsule;
+mod serve;
+mod stream;
+mod target;
+
+pub(crate) use serve::{UdpWay, reach, serve};
+pub(crate) use stream::{CapsuleStream, Event};
+pub(crate) use target::{CAPSULE_PROTOCOL, asks_for_udp};
+pub use target::{PROTOCOL, destination, path};

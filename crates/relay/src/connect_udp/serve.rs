@@ -1,0 +1,169 @@
+//! The proxy's end of a tunnel for datagrams: a stream to the client, and sockets to its destination.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use eyas::Recording;
+use eyas::race::candidate::Family;
+use eyas::race::target::Host;
+use tokio::time::{Instant, sleep_until};
+
+use super::{CapsuleStream, Event};
+use crate::associate::{Dropped, PeerSockets, Sent, Way, resolve};
+use crate::client::Client;
+use crate::copy::Passed;
+use crate::far::Far;
+use crate::handshake::{Destination, Refusal};
+use crate::report::{Datagrams, Ending};
+use crate::rules::Verdict;
+use crate::shared::Shared;
+use crate::via::Wanted;
+
+/// How datagrams get to a destination.
+pub(crate) enum UdpWay {
+    /// By these sockets.
+    Direct(Peer),
+    /// By another proxy, to which capsules go on as they are.
+    Via(Far),
+}
+
+/// A destination that datagrams can be sent to.
+pub(crate) struct Peer {
+    way: Way,
+    sockets: PeerSockets,
+}
+
+/// Gets ready to send datagrams to a destination, if this client may.
+pub(crate) async fn reach(
+    shared: &Shared,
+    to: &Destination,
+    client: IpAddr,
+    race: &mut Option<Recording>,
+) -> Result<UdpWay, Refusal> {
+    let verdict = shared.rules.of_destination(to, client);
+    if let Verdict::Denied(why) = verdict {
+        return Err(Refusal::NotAllowed(why.to_string()));
+    }
+    if let Some(via) = &shared.via {
+        return via.reach(Wanted::Datagrams, to, race).await.map(UdpWay::Via);
+    }
+    let mut ips = addresses(shared, to).await;
+    if ips.is_empty() {
+        return Err(Refusal::NoAddress(format!("DNS returned no address of {}", to.host)));
+    }
+    if verdict == Verdict::ByAddress {
+        ips.retain(|ip| shared.rules.of_address(*ip, to.port, client).is_ok());
+    }
+    if ips.is_empty() {
+        // Which rule it was depends on the address; that it was one does not.
+        let text = format!("{to} has only addresses that clients may not use");
+        return Err(Refusal::NotAllowed(text));
+    }
+    let addresses = ips.into_iter().map(|ip| SocketAddr::new(ip, to.port));
+    // It has sent nothing yet, so no time has passed.
+    let way = Way::new(Duration::ZERO, addresses.collect());
+    let has = |family| way.addresses().iter().any(|one| family_of(*one) == family);
+    let sockets = PeerSockets::open(has)
+        .map_err(|error| Refusal::Failed(format!("cannot send datagrams to {to}: {error}")))?;
+    Ok(UdpWay::Direct(Peer { way, sockets }))
+}
+
+fn family_of(address: SocketAddr) -> Family {
+    if address.is_ipv4() { Family::V4 } else { Family::V6 }
+}
+
+async fn addresses(shared: &Shared, to: &Destination) -> Vec<IpAddr> {
+    match &to.host {
+        Host::Literal(ip, _) => vec![*ip],
+        Host::Name(_) => {
+            let (endpoint, policy) = (shared.endpoint.clone(), shared.policy.clone());
+            resolve(endpoint, policy, shared.limits.connect_time, to.clone()).await.1
+        }
+    }
+}
+
+/// A tunnel at work.
+struct Running<'a> {
+    stream: CapsuleStream<&'a mut Client>,
+    peer: Peer,
+    epoch: Instant,
+    moved_at: Instant,
+    passed: &'a mut Passed,
+    datagrams: &'a mut Datagrams,
+}
+
+/// Passes datagrams on until the client ends its stream, or nothing has moved for long. `rest` is what the
+/// client has said already.
+pub(crate) async fn serve(
+    shared: &Shared,
+    client: &mut Client,
+    rest: &[u8],
+    peer: Peer,
+    (passed, datagrams): (&mut Passed, &mut Datagrams),
+) -> Ending {
+    let stream = CapsuleStream::new(client, rest);
+    let now = Instant::now();
+    let mut running = Running { stream, peer, epoch: now, moved_at: now, passed, datagrams };
+    let ending = running.run(shared).await;
+    if !matches!(ending, Ending::Client(_)) {
+        running.stream.end().await;
+    }
+    ending
+}
+
+impl Running<'_> {
+    async fn run(&mut self, shared: &Shared) -> Ending {
+        loop {
+            let idle = sleep_until(self.moved_at + shared.limits.idle_time);
+            tokio::select! {
+                event = self.stream.next() => match event {
+                    Ok(Event::Datagram(data)) => self.send(&data),
+                    Ok(Event::Room) => {}
+                    Ok(Event::End) => return Ending::Done,
+                    Err(error) => return Ending::Client(error.to_string()),
+                },
+                // While the client takes nothing, what comes for it waits with the system, and is lost there.
+                family = self.peer.sockets.heard(), if self.stream.has_room() => self.hear(family),
+                () = idle => return Ending::Idle,
+            }
+        }
+    }
+
+    /// Sends a datagram to the destination. What a socket does not take at once is lost, as on any line.
+    fn send(&mut self, data: &[u8]) {
+        let now = self.epoch.elapsed();
+        let Some(Sent { mut to, mut left }) = self.peer.way.next(now) else { return };
+        loop {
+            match self.peer.sockets.send(data, to) {
+                Ok(()) => {
+                    self.moved_at = Instant::now();
+                    self.passed.sent += data.len() as u64;
+                    self.datagrams.sent += 1;
+                    return;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(_) => match (self.peer.way.after(now, to), left.checked_sub(1)) {
+                    (Some(next), Some(fewer)) => (to, left) = (next, fewer),
+                    _ => return self.datagrams.dropped[Dropped::NoWay as usize] += 1,
+                },
+            }
+        }
+    }
+
+    fn hear(&mut self, family: Family) {
+        let Self { stream, peer: Peer { way, sockets }, passed, datagrams, moved_at, .. } = self;
+        sockets.hear(family, |data, from| {
+            let from = SocketAddr::new(from.ip().to_canonical(), from.port());
+            if way.answered(from) {
+                stream.put(data);
+                *moved_at = Instant::now();
+                passed.received += data.len() as u64;
+                datagrams.received += 1;
+            } else {
+                datagrams.dropped[Dropped::Unsolicited as usize] += 1;
+            }
+            stream.has_room()
+        });
+    }
+}

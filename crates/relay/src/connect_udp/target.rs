@@ -1,0 +1,119 @@
+//! Where a request leads, as its path says (RFC 9298 §2, §3.1), and the fields that make it one for UDP.
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+use eyas::race::target::Host;
+
+use crate::handshake::{Destination, Refusal};
+
+/// The protocol that is asked for by Upgrade or extended CONNECT.
+pub const PROTOCOL: &str = "connect-udp";
+
+/// The field that says that capsules follow (RFC 9297 §3.4), and what it says.
+pub(crate) const CAPSULE_PROTOCOL: (HeaderName, HeaderValue) =
+    (HeaderName::from_static("capsule-protocol"), HeaderValue::from_static("?1"));
+
+/// What the template of every proxy begins with that does not say otherwise.
+const PREFIX: &str = "/.well-known/masque/udp/";
+
+/// All but what RFC 3986 §2.3 reserves for nothing.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// The path for a destination, by the template `/.well-known/masque/udp/{target_host}/{target_port}/`.
+pub fn path(to: &Destination) -> String {
+    let host = match &to.host {
+        Host::Name(name) => name.clone(),
+        Host::Literal(ip, _) => ip.to_string(),
+    };
+    format!("{PREFIX}{}/{}/", utf8_percent_encode(&host, RESERVED), to.port)
+}
+
+/// The destination that a path names.
+///
+/// # Errors
+/// If it names none.
+pub fn destination(path: &str) -> Result<Destination, Refusal> {
+    let malformed = || {
+        let wanted = "/.well-known/masque/udp/HOST/PORT/";
+        Refusal::Malformed(format!("CONNECT-UDP requires {wanted}, not {path:?}"))
+    };
+    let rest = path.strip_prefix(PREFIX).ok_or_else(malformed)?;
+    let mut parts = rest.split('/');
+    let (Some(host), Some(port), Some(""), None) =
+        (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return Err(malformed());
+    };
+    let host = percent_decode_str(host).decode_utf8().map_err(|_| malformed())?;
+    let is_number = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    let port = port.parse().ok().filter(|_| is_number).ok_or_else(malformed)?;
+    Destination::parse(&host, port)
+}
+
+/// Whether the fields of an HTTP/1.1 request ask for datagrams of UDP (RFC 9298 §3.2).
+pub(crate) fn asks_for_udp(fields: &HeaderMap) -> bool {
+    let mut named = fields.get_all(http::header::UPGRADE).iter();
+    let only = named.next().filter(|_| named.next().is_none());
+    only.is_some_and(|name| name.as_bytes().eq_ignore_ascii_case(PROTOCOL.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_path_names_a_destination() {
+        for (path, destination_) in [
+            ("/.well-known/masque/udp/192.0.2.6/443/", "192.0.2.6:443"),
+            ("/.well-known/masque/udp/2001%3Adb8%3A%3A42/443/", "[2001:db8::42]:443"),
+            ("/.well-known/masque/udp/a.example/53/", "a.example:53"),
+        ] {
+            let to = destination(path).expect(path);
+            assert_eq!(to.to_string(), destination_);
+            assert_eq!(super::path(&to), path);
+        }
+    }
+
+    #[test]
+    fn a_path_that_names_none_is_refused() {
+        for path in [
+            "",
+            "/",
+            "/.well-known/masque/udp/a.example/53",
+            "/.well-known/masque/udp/a.example/53//",
+            "/.well-known/masque/udp/a.example/53/x",
+            "/.well-known/masque/udp//53/",
+            "/.well-known/masque/udp/a.example/0/",
+            "/.well-known/masque/udp/a.example/+53/",
+            "/.well-known/masque/udp/a.example/65536/",
+            "/.well-known/masque/udp/a%2fexample/53/",
+            "/.well-known/masque/udp/%ff/53/",
+            "/.well-known/masque/ip/a.example/53/",
+        ] {
+            assert!(matches!(destination(path), Err(Refusal::Malformed(_))), "{path}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_address_is_found_again(v6: bool, ip: u128, port in 1_u16..) {
+            let ip: std::net::IpAddr = match v6 {
+                true => std::net::Ipv6Addr::from_bits(ip).into(),
+                false => std::net::Ipv4Addr::from_bits(ip as u32).into(),
+            };
+            let to = Destination { host: Host::Literal(ip, 0), port };
+            let path = path(&to);
+            prop_assert!(path.bytes().all(|byte| byte.is_ascii_graphic()), "{}", path);
+            prop_assert_eq!(destination(&path), Ok(to));
+        }
+
+        #[test]
+        fn no_path_is_too_strange(path: String, host: String) {
+            let _ = destination(&path);
+            let _ = destination(&format!("{PREFIX}{host}/1/"));
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! UDP through another proxy by CONNECT-UDP, on loopback.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use bytes::BytesMut;
+use eyas::{Endpoint, Resolver, SecurityParameters, ServerIdentity};
+use eyas_http::Versions;
+use eyas_relay::associate::{Dropped, datagram};
+use eyas_relay::connect_udp::capsule::{self, Capsules};
+use eyas_relay::handshake::{Protocol, Refusal};
+use eyas_relay::rules::Rules;
+use eyas_relay::users::Users;
+use eyas_relay::{Datagrams, Ending, Limits, Proxy, ProxyBuilder, Report, Running, Via};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::pki_types::CertificateDer;
+
+/// Nothing here takes so long; what does hangs.
+const HANGS: Duration = Duration::from_secs(60);
+
+/// Sends back what it hears.
+async fn echo() -> SocketAddr {
+    let socket = UdpSocket::bind("127.0.0.1:0").await.expect("loopback");
+    let address = socket.local_addr().expect("bound");
+    tokio::spawn(async move {
+        let mut heard = vec![0; 65_535];
+        while let Ok((length, from)) = socket.recv_from(&mut heard).await {
+            let _ = socket.send_to(&heard[..length], from).await;
+        }
+    });
+    address
+}
+
+struct Stage {
+    running: Running,
+    reports: Receiver<Report>,
+}
+
+impl Stage {
+    fn new(endpoint: Endpoint, set: impl FnOnce(ProxyBuilder) -> ProxyBuilder) -> Self {
+        let (sender, reports) = channel();
+        let builder = Proxy::builder(endpoint).reports(move |report| {
+            // A test that is over does not listen.
+            let _ = sender.send(report);
+        });
+        Self { running: set(builder).start().expect("a proxy"), reports }
+    }
+
+    async fn report(&self) -> Report {
+        let mut waited = Duration::ZERO;
+        loop {
+            if let Ok(report) = self.reports.try_recv() {
+                return report;
+            }
+            assert!(waited < HANGS, "no report");
+            waited += Duration::from_millis(10);
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// A client of SOCKS5 that has an association.
+    async fn associate(&self) -> SocksClient {
+        let mut tcp = TcpStream::connect(self.running.local_addr()).await.expect("it listens");
+        tcp.write_all(b"\x05\x01\x00\x05\x03\x00\x01\0\0\0\0\0\0").await.expect("writes");
+        let mut reply = [0; 12];
+        tcp.read_exact(&mut reply).await.expect("a reply");
+        assert_eq!(reply[..4], [5, 0, 5, 0]);
+        let ip: [u8; 4] = reply[6..10].try_into().expect("four");
+        let at = SocketAddr::new(ip.into(), u16::from_be_bytes([reply[10], reply[11]]));
+        let socket = UdpSocket::bind("127.0.0.1:0").await.expect("loopback");
+        SocksClient { tcp, socket, at }
+    }
+}
+
+struct SocksClient {
+    tcp: TcpStream,
+    socket: UdpSocket,
+    at: SocketAddr,
+}
+
+impl SocksClient {
+    async fn say(&self, datagram: &[u8]) {
+        self.socket.send_to(datagram, self.at).await.expect("sends");
+    }
+
+    async fn hear(&self) -> Vec<u8> {
+        let mut heard = vec![0; 65_535];
+        let hearing = timeout(HANGS, self.socket.recv(&mut heard)).await;
+        heard.truncate(hearing.expect("it comes").expect("reads"));
+        heard
+    }
+}
+
+fn to_name(name: &str, port: u16, data: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(name.len()).expect("short");
+    [&[0, 0, 0, 3, length], name.as_bytes(), &port.to_be_bytes(), data].concat()
+}
+
+/// A proxy that goes through another one at this port, whose certificate it trusts.
+fn near(trusted: &CertificateDer<'static>, port: u16, user: &str, versions: Versions) -> Stage {
+    // Nobody is at the other address: the way to a proxy is raced as any other.
+    let both = vec![IpAddr::from(Ipv6Addr::LOCALHOST), IpAddr::from(Ipv4Addr::LOCALHOST)];
+    let endpoint = Endpoint::builder()
+        .resolver(Resolver::system().overriding("proxy.test", port, both))
+        .security(SecurityParameters::platform().with_roots([trusted.clone()]))
+        .build()
+        .expect("an endpoint");
+    let via = Via::parse(&format!("https://{user}@proxy.test:{port}")).expect("a proxy");
+    Stage::new(endpoint, |proxy| proxy.via(via.versions(versions)))
+}
+
+/// The proxy at the far end, which knows `ada`, and alone knows `name.test`. Nobody may go to port 1.
+struct FarEnd {
+    stage: Stage,
+    trusted: CertificateDer<'static>,
+}
+
+impl FarEnd {
+    fn new(name_port: u16) -> Self {
+        let identity = ServerIdentity::self_signed(["proxy.test"]).expect("a certificate");
+        let trusted = identity.certificate().clone();
+        let users = Users::parse("ada:love\n").expect("users");
+        let stage = knowing(name_port, |proxy| proxy.users(users).security(identity));
+        Self { stage, trusted }
+    }
+
+    fn near(&self, user: &str, versions: Versions) -> Stage {
+        near(&self.trusted, self.stage.running.local_addr().port(), user, versions)
+    }
+}
+
+/// A proxy that knows `name.test` at this port.
+fn knowing(port: u16, set: impl FnOnce(ProxyBuilder) -> ProxyBuilder) -> Stage {
+    let here = vec![IpAddr::from(Ipv4Addr::LOCALHOST)];
+    let resolver = Resolver::system().overriding("name.test", port, here);
+    let endpoint = Endpoint::builder().resolver(resolver).build().expect("an endpoint");
+    let rules = Rules { deny: vec!["*:1".parse().expect("a pattern")], ..Rules::default() };
+    Stage::new(endpoint, |proxy| set(proxy.rules(rules)))
+}
+
+/// ```text
+/// client ── UDP ASSOCIATE ──▶ near ── CONNECT-UDP ──▶ far ── UDP ──▶ destination
+/// ```
+async fn talk(near: &Stage, far: &Stage, server: SocketAddr, what: &str) {
+    let client = near.associate().await;
+    let mut bytes = 0;
+    for data in [&b"hello"[..], b"", &[7; 1400], &[8; 9000]] {
+        client.say(&datagram::write(server, data)).await;
+        assert_eq!(client.hear().await, datagram::write(server, data), "{what}");
+        // What comes from a name has that name.
+        let said = to_name("name.test", server.port(), data);
+        client.say(&said).await;
+        assert_eq!(client.hear().await, said, "{what}");
+        bytes += data.len() as u64;
+    }
+    drop(client.tcp);
+    let report = near.report().await;
+    assert_eq!((report.sent, report.received, &report.end), (2 * bytes, 2 * bytes, &Ending::Done));
+    let datagrams = report.datagrams.expect("it asked for UDP");
+    assert_eq!((datagrams.sent, datagrams.received, datagrams.refusal), (8, 8, None), "{what}");
+    assert_eq!(datagrams.dropped.iter().sum::<u64>(), 0, "{what}");
+    for _ in 0..2 {
+        let report = far.report().await;
+        assert_eq!((report.sent, report.received), (bytes, bytes), "{what}");
+        assert_eq!((report.protocol, &report.end), (Some(Protocol::ConnectUdp), &Ending::Done));
+        let datagrams = report.datagrams.expect("it asked for UDP");
+        assert_eq!((datagrams.sent, datagrams.received), (4, 4), "{what}");
+        assert_eq!(report.destination.expect("one").port, server.port());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn datagrams_go_through_another_proxy_over_each_version() {
+    for (versions, what) in
+        [(Versions::HTTP_3, "HTTP/3"), (Versions::HTTP_2, "HTTP/2"), (Versions::HTTP_1, "HTTP/1.1")]
+    {
+        let server = echo().await;
+        let far = FarEnd::new(server.port());
+        talk(&far.near("ada:love", versions), &far.stage, server, what).await;
+        assert_eq!(far.stage.running.stats().protocols[Protocol::ConnectUdp as usize], 2);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn datagrams_go_through_another_proxy_in_the_clear_and_through_two() {
+    let server = echo().await;
+    let far = knowing(server.port(), |proxy| proxy);
+    let behind = |stage: &Stage| {
+        let via = Via::parse(&format!("http://{}", stage.running.local_addr())).expect("a proxy");
+        let endpoint = Endpoint::builder().build().expect("an endpoint");
+        Stage::new(endpoint, |proxy| proxy.via(via))
+    };
+    let middle = behind(&far);
+    talk(&middle, &far, server, "one").await;
+    talk(&behind(&middle), &far, server, "two").await;
+}
+
+/// What is told of an association through which this was sent, and which lasted until the other proxy had
+/// refused it.
+async fn refused(near: &Stage, said: &[u8]) -> Datagrams {
+    // That it has is seen only when the association is over.
+    let mut patience = Duration::from_millis(50);
+    loop {
+        let client = near.associate().await;
+        client.say(said).await;
+        tokio::time::sleep(patience).await;
+        drop(client.tcp);
+        let datagrams = near.report().await.datagrams.expect("it asked for UDP");
+        if datagrams.refusal.is_some() {
+            return datagrams;
+        }
+        patience *= 2;
+        assert!(patience < HANGS, "it is never refused");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_other_proxy_refuses_is_dropped_and_told() {
+    let server = echo().await;
+    let denied = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+    for (versions, user, to, status, why) in [
+        (Versions::HTTP_3, "ada:love", denied, "403", Dropped::NotAllowed),
+        (Versions::HTTP_2, "ada:love", denied, "403", Dropped::NotAllowed),
+        (Versions::HTTP_1, "ada:love", denied, "403", Dropped::NotAllowed),
+        (Versions::HTTP_3, "ada:hate", server, "407", Dropped::NoWay),
+        (Versions::HTTP_2, "ada:hate", server, "407", Dropped::NoWay),
+        (Versions::HTTP_1, "ada:hate", server, "407", Dropped::NoWay),
+    ] {
+        let far = FarEnd::new(server.port());
+        let near = far.near(user, versions);
+        let datagrams = refused(&near, &datagram::write(to, b"hello")).await;
+        let Ending::Refused(refusal) = far.stage.report().await.end else { panic!("{status}") };
+        assert!(matches!(refusal, Refusal::NotAllowed(_) | Refusal::NoUser), "{refusal}");
+        let refusal = datagrams.refusal.expect("it was refused").to_string();
+        assert!(refusal.contains(status) && refusal.contains("CONNECT-UDP"), "{refusal}");
+        assert!(!refusal.contains("hate"), "{refusal}");
+        assert!(datagrams.dropped[why as usize] > 0, "{refusal}");
+        assert_eq!((datagrams.sent, datagrams.received), (0, 0), "{refusal}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_proxy_without_extended_connect_is_named() {
+    let identity = ServerIdentity::self_signed(["proxy.test"]).expect("a certificate");
+    let mut config = identity.server_config().expect("a key");
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let acceptor = TlsAcceptor::from(std::sync::Arc::new(config));
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback");
+    let port = listener.local_addr().expect("bound").port();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let Ok(tls) = acceptor.accept(stream).await else { continue };
+            let mut connection = h2::server::handshake(tls).await.expect("HTTP/2");
+            tokio::spawn(async move { while let Some(Ok(_)) = connection.accept().await {} });
+        }
+    });
+    let near = near(identity.certificate(), port, "ada:love", Versions::HTTP_2);
+    let datagrams = refused(&near, &to_name("name.test", 53, b"hello")).await;
+    let refusal = datagrams.refusal.expect("it was refused").to_string();
+    assert!(refusal.contains("extended CONNECT") && refusal.contains("name.test:53"), "{refusal}");
+}
+
+/// A connection that has asked a proxy in the clear for datagrams, and the head of the answer.
+async fn ask(stage: &Stage, target: &str, fields: &str) -> (TcpStream, String) {
+    let mut tcp = TcpStream::connect(stage.running.local_addr()).await.expect("it listens");
+    let request = format!("GET {target} HTTP/1.1\r\nHost: proxy.test\r\n{fields}\r\n");
+    tcp.write_all(request.as_bytes()).await.expect("writes");
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(timeout(HANGS, tcp.read_u8()).await.expect("it answers").expect("reads"));
+    }
+    (tcp, String::from_utf8(head).expect("text"))
+}
+
+const UPGRADE: &str = "Connection: Upgrade\r\nUpgrade: connect-udp\r\nCapsule-Protocol: ?1\r\n";
+
+async fn next(tcp: &mut TcpStream, capsules: &mut Capsules) -> Vec<u8> {
+    loop {
+        if let Some(payload) = capsules.datagram().expect("capsules") {
+            return payload.to_vec();
+        }
+        let mut read = [0; 1000];
+        let length = timeout(HANGS, tcp.read(&mut read)).await.expect("it comes").expect("reads");
+        assert!(length > 0, "it ended");
+        capsules.put(&read[..length]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_of_http1_goes_on_with_capsules_until_the_client_leaves() {
+    let server = echo().await;
+    let stage = knowing(server.port(), |proxy| proxy);
+    let path = format!("/.well-known/masque/udp/name.test/{}/", server.port());
+    for target in [path.clone(), format!("https://proxy.test{path}")] {
+        let (mut tcp, head) = ask(&stage, &target, UPGRADE).await;
+        assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
+        let fields = head.to_ascii_lowercase();
+        for field in ["upgrade: connect-udp", "connection: upgrade", "capsule-protocol: ?1"] {
+            assert!(fields.contains(field), "{head}");
+        }
+        // One of an unknown type, one of an unknown context, and a datagram, cut anywhere.
+        let mut said = BytesMut::from(&b"\x17\x03abc\0\x03\x02no"[..]);
+        capsule::write(&mut said, b"hello");
+        let mut capsules = Capsules::default();
+        for byte in said {
+            tcp.write_all(&[byte]).await.expect("writes");
+        }
+        assert_eq!(next(&mut tcp, &mut capsules).await, b"hello");
+        tcp.shutdown().await.expect("leaves");
+        assert_eq!(timeout(HANGS, tcp.read(&mut [0; 9])).await.expect("ends").expect("well"), 0);
+        let report = stage.report().await;
+        assert_eq!((report.sent, report.received, report.end), (5, 5, Ending::Done));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_makes_no_sense_or_breaks_is_left() {
+    let server = echo().await;
+    let stage = knowing(server.port(), |proxy| proxy);
+    let path = format!("/.well-known/masque/udp/{}/{}/", server.ip(), server.port());
+    // A datagram without a context, and half of one.
+    for said in [&b"\0\0"[..], b"\0\x09\0half"] {
+        let (mut tcp, head) = ask(&stage, &path, UPGRADE).await;
+        assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
+        tcp.write_all(said).await.expect("writes");
+        tcp.shutdown().await.expect("leaves");
+        let _ = timeout(HANGS, tcp.read(&mut [0; 9])).await.expect("it ends");
+        assert!(matches!(stage.report().await.end, Ending::Client(_)));
+    }
+    for (target, fields, status) in [
+        ("/.well-known/masque/udp/name.test/0/", UPGRADE, "400"),
+        ("/.well-known/masque/udp/name.test/", UPGRADE, "400"),
+        ("/.well-known/masque/udp/127.0.0.1/1/", UPGRADE, "403"),
+        (&path, "Upgrade: connect-udp\r\n", "400"),
+        (&path, "Connection: upgrade\r\nUpgrade: connect-ip\r\n", "400"),
+    ] {
+        let (tcp, head) = ask(&stage, target, fields).await;
+        drop(tcp);
+        assert_eq!(head.split(' ').nth(1), Some(status), "{target} {head}");
+        assert!(matches!(stage.report().await.end, Ending::Refused(_)));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_reads_nothing_grows_nothing_and_one_that_is_idle_is_left() {
+    // It sends ten times what it is sent.
+    let server = UdpSocket::bind("127.0.0.1:0").await.expect("loopback");
+    let address = server.local_addr().expect("bound");
+    tokio::spawn(async move {
+        let mut heard = [0; 2000];
+        while let Ok((_, from)) = server.recv_from(&mut heard).await {
+            for _ in 0..10 {
+                let _ = server.send_to(&[7; 60_000], from).await;
+            }
+        }
+    });
+    let limits = Limits { idle_time: Duration::from_secs(2), ..Limits::default() };
+    let stage = knowing(1, |proxy| proxy.limits(limits));
+    let path = format!("/.well-known/masque/udp/127.0.0.1/{}/", address.port());
+    let (mut tcp, _) = ask(&stage, &path, UPGRADE).await;
+    for _ in 0..1000 {
+        let mut said = BytesMut::new();
+        capsule::write(&mut said, b"more");
+        tcp.write_all(&said).await.expect("it is read on");
+    }
+    let report = stage.report().await;
+    assert_eq!(report.end, Ending::Idle);
+    let datagrams = report.datagrams.expect("it asked for UDP");
+    assert!(datagrams.sent > 0);
+    // What the sockets of the connection hold, and what waits for them.
+    assert!(report.received < 50_000_000, "{}", report.received);
+    assert!(report.received > 60_000, "{}", report.received);
+}
