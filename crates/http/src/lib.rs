@@ -93,6 +93,8 @@ pub use client::{
 pub use error::{Error, Kind, text_without_password, without_password};
 #[cfg(feature = "client")]
 pub use pool::PoolLimits;
+#[cfg(any(feature = "client", feature = "server"))]
+pub use quic_streams::{HttpDatagrams, StreamDatagrams};
 #[cfg(feature = "server")]
 pub use serve::Server;
 pub use version::{Versions, version_name};

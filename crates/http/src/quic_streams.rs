@@ -6,6 +6,7 @@
 //! does not panic; and what h3 would keep in memory is limited ([`frames`]).
 
 mod connect;
+mod datagrams;
 mod failure;
 mod frames;
 mod receiving;
@@ -26,13 +27,17 @@ use h3::{
 };
 use quinn::{ConnectionError, VarInt};
 
+pub use self::datagrams::{HttpDatagrams, StreamDatagrams};
 #[cfg(feature = "client")]
 pub(crate) use self::frames::FrameError;
+pub(crate) use self::{
+    datagrams::ConnectionDatagrams, receiving::Receiving, request_stream::RequestStream,
+    sending::Sending,
+};
 use self::{
     failure::{connection_error, on_connection},
     frames::{FRAME_SLACK, Frames},
 };
-pub(crate) use self::{receiving::Receiving, request_stream::RequestStream, sending::Sending};
 
 type Accepted<T> = Pin<Box<dyn Stream<Item = Result<T, ConnectionError>> + Send + Sync>>;
 type Waiting<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send + Sync>>;

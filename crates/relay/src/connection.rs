@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use bytes::{Bytes, BytesMut};
 use eyas::Recording;
 use eyas::race::evidence::{Cause, Failure, Level};
+use eyas_http::HttpDatagrams;
 use eyas_http::serve::StreamServer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -255,7 +256,7 @@ impl Life {
         };
         tcp.write_all(&handshake.granted(None)).await.map_err(|_| Ending::Left)?;
         drop(handshake);
-        self.carry_datagrams(shared, tcp, way, rest).await
+        Ok(self.carry_datagrams(shared, tcp, way, (&rest, None)).await)
     }
 
     /// Gets ready to send datagrams to a destination.
@@ -268,21 +269,23 @@ impl Life {
     }
 
     /// Carries datagrams between a client that is told that it may send them and its destination, to the end.
-    /// `rest` is what the client has said already.
+    /// With it comes what the client has said already, and what it says beside its stream.
     pub(crate) async fn carry_datagrams(
         &mut self,
         shared: &Shared,
         client: &mut Client,
         way: UdpWay,
-        rest: Bytes,
-    ) -> Result<Ending, Ending> {
+        said: (&[u8], Option<HttpDatagrams>),
+    ) -> Ending {
+        if let UdpWay::Via(far) = &way {
+            self.take_note(far, WonBy::Transport);
+        }
+        let told = (&mut self.passed, self.datagrams.insert(Datagrams::default()));
         match way {
-            UdpWay::Direct(peer) => {
-                let datagrams = self.datagrams.insert(Datagrams::default());
-                let told = (&mut self.passed, datagrams);
-                Ok(connect_udp::serve(shared, client, &rest, peer, told).await)
+            UdpWay::Direct(peer) => connect_udp::serve(shared, client, said, peer, told).await,
+            UdpWay::Via(far) => {
+                connect_udp::forward(shared.limits.idle_time, client, said, far, told).await
             }
-            UdpWay::Via(stream) => self.carry(shared, client, RaceUp::Via(stream), rest).await,
         }
     }
 

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 
 use eyas::race::evidence::Failure;
 use eyas::{ByteStream, ConnectionInfo};
+use eyas_http::HttpDatagrams;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -22,6 +23,8 @@ pub(crate) enum Far {
         stream: Box<dyn Duplex + Send>,
         /// The connection to that proxy.
         info: Arc<ConnectionInfo>,
+        /// What goes beside the stream, where it can.
+        datagrams: Option<HttpDatagrams>,
         /// A place on that connection, where it is shared.
         _place: Option<OwnedSemaphorePermit>,
     },
@@ -33,6 +36,14 @@ impl Far {
         match self {
             Self::Direct(stream) => Arc::new(stream.info().clone()),
             Self::Via { info, .. } => Arc::clone(info),
+        }
+    }
+
+    /// Takes what goes beside the stream, where that can be.
+    pub(crate) fn take_datagrams(&mut self) -> Option<HttpDatagrams> {
+        match self {
+            Self::Direct(_) => None,
+            Self::Via { datagrams, .. } => datagrams.take(),
         }
     }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
+use eyas_http::StreamDatagrams;
 use eyas_http::pipe::{PipeBody, PipeBroken, pipe};
 use eyas_http::serve::{ConnectProtocol, PeerInfo, RequestBody};
 use futures_util::TryStreamExt as _;
@@ -181,7 +182,7 @@ impl Stream<'_> {
 
     async fn datagrams(
         &mut self,
-        request: Request<RequestBody>,
+        mut request: Request<RequestBody>,
         mut responder: Responder,
         destination: Destination,
     ) -> Ending {
@@ -193,10 +194,12 @@ impl Stream<'_> {
             Ok(way) => way,
             Err(why) => return refuse(responder, why),
         };
+        // Before it is granted: what the client sends then is not to be lost.
+        let beside = request.extensions_mut().remove::<StreamDatagrams>();
+        let beside = beside.map(|beside| beside.open());
         let granted = granted(request, responder, Wanted::Datagrams).await;
         let Some(mut client) = granted else { return Ending::Left };
-        let carried = self.life.carry_datagrams(self.shared, &mut client, way, Bytes::new()).await;
-        carried.unwrap_or_else(|ending| ending)
+        self.life.carry_datagrams(self.shared, &mut client, way, (b"", beside)).await
     }
 
     /// Where the client wants to go, if it shows that it may ask.

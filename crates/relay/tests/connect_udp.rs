@@ -1,12 +1,13 @@
 //! UDP through another proxy by CONNECT-UDP, on loopback.
 
+use std::future::poll_fn;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use bytes::BytesMut;
 use eyas::{Endpoint, Resolver, SecurityParameters, ServerIdentity};
-use eyas_http::Versions;
+use eyas_http::{Client, Connected, Versions};
 use eyas_relay::associate::{Dropped, datagram};
 use eyas_relay::connect_udp::capsule::{self, Capsules};
 use eyas_relay::handshake::{Protocol, Refusal};
@@ -183,6 +184,41 @@ async fn datagrams_go_through_another_proxy_over_each_version() {
         talk(&far.near("ada:love", versions), &far.stage, server, what).await;
         assert_eq!(far.stage.running.stats().protocols[Protocol::ConnectUdp as usize], 2);
     }
+}
+
+/// A client that knows nothing of capsules sends QUIC DATAGRAM frames, and gets such.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn over_http3_datagrams_also_go_beside_the_stream() {
+    let server = echo().await;
+    let far = FarEnd::new(server.port());
+    let port = far.stage.running.local_addr().port();
+    let here = vec![IpAddr::from(Ipv4Addr::LOCALHOST)];
+    let endpoint = Endpoint::builder()
+        .resolver(Resolver::system().overriding("proxy.test", port, here))
+        .security(SecurityParameters::platform().with_roots([far.trusted.clone()]))
+        .build()
+        .expect("an endpoint");
+    let client = Client::builder().endpoint(endpoint).proxy(eyas_http::Proxy::none()).tunnels(true);
+    let client = client.versions(Versions::HTTP_3).build().expect("a client");
+    let url = format!("https://proxy.test:{port}");
+    let target = format!("{url}/.well-known/masque/udp/127.0.0.1/{}/", server.port());
+    // `ada:love`, as RFC 7617 has it.
+    let request = http::Request::get(target).header("proxy-authorization", "Basic YWRhOmxvdmU=");
+    let request = request.body(()).expect("a request");
+    let asked = client.upgrade(&url, "connect-udp", request, HANGS).await.expect("an answer");
+    let Connected::Tunnel(mut tunnel) = asked else { panic!("{asked:?}") };
+    let mut datagrams = tunnel.datagrams().expect("they are on offer");
+    // One of a context that nobody knows goes nowhere.
+    assert!(datagrams.send(&[b"\x02no"]));
+    for data in [&b"hello"[..], b"", &[7; 1000]] {
+        assert!(datagrams.send(&[b"\0", data]));
+        let heard = timeout(HANGS, poll_fn(|cx| datagrams.poll_next(cx))).await;
+        assert_eq!(heard.expect("it comes"), [b"\0", data].concat());
+    }
+    assert!(!datagrams.send(&[&[7; 9000]]), "no packet takes it");
+    tunnel.shutdown().await.expect("ends");
+    let report = far.stage.report().await;
+    assert_eq!((report.sent, report.received, report.end), (1005, 1005, Ending::Done));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

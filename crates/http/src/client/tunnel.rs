@@ -23,6 +23,7 @@ use crate::{
     destination,
     pool::UseGuard,
     protocol::{TunnelIo, Tunnelling},
+    quic_streams::{HttpDatagrams, StreamDatagrams},
 };
 
 /// The answer to a CONNECT or an upgrade.
@@ -42,6 +43,7 @@ pub struct Tunnel {
     version: Version,
     report: Arc<ConnectionReport>,
     is_new: bool,
+    datagrams: Option<StreamDatagrams>,
     _hold: UseGuard,
 }
 
@@ -54,6 +56,12 @@ impl Tunnel {
     /// Returns the version of HTTP that carries the tunnel.
     pub fn version(&self) -> Version {
         self.version
+    }
+
+    /// Returns the HTTP Datagrams of the tunnel, if its connection carries them in QUIC DATAGRAM frames
+    /// (RFC 9297 §2.1), as HTTP/3 does where the server offers it.
+    pub fn datagrams(&self) -> Option<HttpDatagrams> {
+        self.datagrams.as_ref().map(StreamDatagrams::open)
     }
 
     /// Returns the record of the race to the proxy, if there was one for this tunnel.
@@ -157,9 +165,9 @@ impl Client {
                         drop(hold);
                         Connected::Refused(response)
                     }
-                    Tunnelling::Open(io) => {
+                    Tunnelling::Open(io, datagrams) => {
                         let _hold = leased.hold();
-                        Connected::Tunnel(Tunnel { io, version, report, is_new, _hold })
+                        Connected::Tunnel(Tunnel { io, version, report, is_new, datagrams, _hold })
                     }
                 });
             }

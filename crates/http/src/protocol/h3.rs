@@ -25,7 +25,7 @@ use self::receive::ReceivedBody;
 use super::{MAX_HEAD_BYTES, SendFailure, fields};
 use crate::{
     Body, Error, Kind,
-    quic_streams::{FrameError, Opener, Side, Streams},
+    quic_streams::{ConnectionDatagrams, FrameError, Opener, Side, StreamDatagrams, Streams},
 };
 
 /// The client's side of a connection: quinn notes what moves.
@@ -53,8 +53,18 @@ pub(crate) struct Http3 {
     quic: quinn::Connection,
     /// The peer has said that it takes no further request (GOAWAY).
     going_away: Arc<AtomicBool>,
-    /// Whether the peer takes an extended CONNECT (RFC 9220 §3), once its settings are here.
-    extended_connect: watch::Receiver<Option<bool>>,
+    /// What the peer's settings offer, once they are here.
+    offers: watch::Receiver<Option<Offers>>,
+    datagrams: ConnectionDatagrams,
+}
+
+/// What a peer's settings offer.
+#[derive(Clone, Copy)]
+struct Offers {
+    /// An extended CONNECT (RFC 9220 §3).
+    extended_connect: bool,
+    /// QUIC DATAGRAM frames (RFC 9297 §2.1.1).
+    datagrams: bool,
 }
 
 impl Http3 {
@@ -64,6 +74,7 @@ impl Http3 {
         let mut builder = h3::client::builder();
         builder
             .max_field_section_size(MAX_HEAD_BYTES as u64)
+            .enable_datagram(tunnels)
             // A peer that grants little could hold up a request with what nobody needs.
             .send_grease(false);
         let streams = Streams::new(quic.clone(), ClientSide { tunnels }, MAX_HEAD_BYTES);
@@ -71,14 +82,20 @@ impl Http3 {
         let (mut connection, sender) = Box::pin(builder.build(streams))
             .await
             .map_err(|error| connection_error(Kind::Protocol, &error))?;
-        let (tell, extended_connect) = watch::channel(None);
+        let datagrams = ConnectionDatagrams::new(quic.clone());
+        if tunnels {
+            tokio::spawn(datagrams.clone().run());
+        }
+        let (tell, offers) = watch::channel(None);
         tokio::spawn(async move {
             let ended = poll_fn(|cx| {
                 let ended = connection.poll_close(cx);
                 if tell.borrow().is_none()
                     && let Cow::Borrowed(settings) = connection.settings()
                 {
-                    tell.send_replace(Some(settings.enable_extended_connect()));
+                    let extended_connect = settings.enable_extended_connect();
+                    let datagrams = tunnels && settings.enable_datagram();
+                    tell.send_replace(Some(Offers { extended_connect, datagrams }));
                 }
                 ended
             });
@@ -87,7 +104,7 @@ impl Http3 {
                 tracing::debug!(%error, "HTTP/3 connection ended");
             }
         });
-        Ok(Self { sender, quic, going_away: Arc::default(), extended_connect })
+        Ok(Self { sender, quic, going_away: Arc::default(), offers, datagrams })
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -96,9 +113,9 @@ impl Http3 {
 
     /// Whether the server takes an extended CONNECT, once that is known.
     pub(crate) async fn takes_extended_connect(&mut self) -> bool {
-        let known = self.extended_connect.wait_for(Option::is_some).await;
+        let known = self.offers.wait_for(Option::is_some).await;
         // A connection that has ended takes none.
-        known.is_ok_and(|takes| *takes == Some(true))
+        known.is_ok_and(|offers| offers.is_some_and(|offers| offers.extended_connect))
     }
 
     pub(crate) async fn send(
@@ -125,6 +142,8 @@ impl Http3 {
             }
             Err(error) => return Err(failure(&error)),
         };
+        let takes_datagrams = self.offers.borrow().is_some_and(|offers| offers.datagrams);
+        let datagrams = takes_datagrams.then(|| self.datagrams.of(stream.id().into_inner()));
         let (transmit, receive) = stream.split();
         let mut transmission = transmit::start(transmit, body).await.map_err(SendFailure::new)?;
         let mut receive = ReceivedBody::new(receive, self.clone());
@@ -134,7 +153,11 @@ impl Http3 {
             head = receive.head() => head?,
             error = transmission.failed() => return Err(SendFailure::new(error)),
         };
-        Ok(head.map(|()| Body::boxed(receive.with_transmission(transmission))))
+        let mut response = head.map(|()| Body::boxed(receive.with_transmission(transmission)));
+        if let Some(datagrams) = datagrams {
+            response.extensions_mut().insert::<StreamDatagrams>(datagrams);
+        }
+        Ok(response)
     }
 }
 

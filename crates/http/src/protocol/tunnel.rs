@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, join};
 use tokio_util::io::StreamReader;
 
 use super::{SendFailure, Sender, wire_body};
-use crate::{Body, Error, Kind, pipe::pipe};
+use crate::{Body, Error, Kind, pipe::pipe, quic_streams::StreamDatagrams};
 
 /// What bytes go through.
 pub(crate) trait TunnelIo: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -21,7 +21,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> TunnelIo for T {}
 
 /// What a server says to a CONNECT or an upgrade.
 pub(crate) enum Tunnelling {
-    Open(Box<dyn TunnelIo>),
+    Open(Box<dyn TunnelIo>, Option<StreamDatagrams>),
     Refused(Response<Body>),
 }
 
@@ -91,8 +91,10 @@ async fn through_bodies(
     if !response.status().is_success() {
         return Ok(Tunnelling::Refused(response));
     }
-    let heard = Box::pin(response.into_body().into_stream().map_err(io::Error::other));
-    Ok(Tunnelling::Open(Box::new(join(StreamReader::new(heard), says))))
+    let (mut head, body) = response.into_parts();
+    let heard = Box::pin(body.into_stream().map_err(io::Error::other));
+    let io = Box::new(join(StreamReader::new(heard), says));
+    Ok(Tunnelling::Open(io, head.extensions.remove()))
 }
 
 /// Returns a connection or stream on which a CONNECT was accepted.
@@ -121,5 +123,5 @@ async fn switched(response: Response<Incoming>, protocol: &str) -> Result<Tunnel
 async fn upgraded(mut response: Response<Incoming>) -> Result<Tunnelling, SendFailure> {
     let upgrade = hyper::upgrade::on(&mut response).await;
     let failed = |error| SendFailure::new(Error::from_source(Kind::Protocol, error));
-    Ok(Tunnelling::Open(Box::new(TokioIo::new(upgrade.map_err(failed)?))))
+    Ok(Tunnelling::Open(Box::new(TokioIo::new(upgrade.map_err(failed)?)), None))
 }

@@ -42,7 +42,7 @@ fn rewritten(frame: &[u8]) -> Option<Bytes> {
 }
 
 /// Parses a variable-length integer (RFC 9000 §16), and returns what follows it.
-fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+pub(super) fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let first = *bytes.first()?;
     let (number, rest) = bytes.split_at_checked(1 << (first >> 6))?;
     let value = number.iter().fold(0, |value, byte| (value << 8) | u64::from(*byte));

@@ -46,7 +46,7 @@ use super::{
     shared::Shared,
     stats::Counters,
 };
-use crate::quic_streams::{Sending, Streams};
+use crate::quic_streams::{ConnectionDatagrams, Sending, Streams};
 
 /// Unidirectional streams that a client may open: control, two of QPACK, and a few that carry
 /// nothing (RFC 9114 §6.2.3).
@@ -197,6 +197,7 @@ async fn connection(
     builder
         .max_field_section_size(shared.limits.header_bytes as u64)
         .enable_extended_connect(shared.extended_connect_http3)
+        .enable_datagram(shared.extended_connect_http3)
         .send_grease(false);
     let Ok(Ok(h3)) = timeout(shared.limits.handshake_time, builder.build(streams)).await else {
         return;
@@ -213,7 +214,13 @@ async fn connection(
         tear_down: Arc::default(),
     };
     let window = Arc::new(SendWindow::new(conn.clone(), Arc::clone(&link.share)));
-    Connection { shared, link: Arc::new(link), window, stops, closing, conn, h3 }.run().await;
+    let datagrams = shared.extended_connect_http3.then(|| ConnectionDatagrams::new(conn.clone()));
+    if let Some(datagrams) = datagrams.clone() {
+        // It ends with the connection.
+        shared.tasks.spawn(datagrams.run());
+    }
+    let link = Arc::new(link);
+    Connection { shared, link, window, stops, closing, conn, h3, datagrams }.run().await;
 }
 
 /// Returns the result of the handshake.
@@ -263,6 +270,8 @@ struct Connection {
     closing: Arc<AtomicBool>,
     conn: quinn::Connection,
     h3: h3::server::Connection<Streams<ServerSide>, Bytes>,
+    /// Where they are offered.
+    datagrams: Option<ConnectionDatagrams>,
 }
 
 impl Connection {
@@ -296,9 +305,10 @@ impl Connection {
         // Begun here and not in the task: a shutdown in between must not miss it.
         let begun = Exchange::begin(&link.activity, link.share.place());
         let (window, stops) = (Arc::clone(&self.window), Arc::clone(&self.stops));
+        let datagrams = self.datagrams.clone();
         self.shared.tasks.spawn(async move {
             tokio::select! {
-                () = exchange((shared, link), (window, stops), begun, resolver) => {}
+                () = exchange((shared, link), (window, stops, datagrams), begun, resolver) => {}
                 // Nobody is there to answer to.
                 _ = conn.closed() => {}
             }
@@ -338,16 +348,21 @@ impl Connection {
 
 async fn exchange(
     (shared, link): (Arc<Shared>, Arc<Link>),
-    (window, stops): (Arc<SendWindow>, Arc<Stops>),
+    (window, stops, datagrams): (Arc<SendWindow>, Arc<Stops>, Option<ConnectionDatagrams>),
     exchange: Exchange,
     resolver: RequestResolver<Streams<ServerSide>, Bytes>,
 ) {
     let limit = shared.limits.header_read_time;
-    let (request, stream) = match timeout(limit, resolver.resolve_request()).await {
+    let (mut request, stream) = match timeout(limit, resolver.resolve_request()).await {
         Ok(Ok(resolved)) => resolved,
         Ok(Err(error)) => return tracing::debug!(%error, "HTTP/3 request refused"),
         Err(_) => return Counters::count(&shared.counters.timed_out),
     };
+    if let Some(datagrams) = datagrams
+        && request.extensions().get::<h3::ext::Protocol>().is_some()
+    {
+        request.extensions_mut().insert(datagrams.of(stream.id().into_inner()));
+    }
     let (mut send, recv) = stream.split();
     let turn = Arc::clone(exchange.turn());
     let mut stopped = pin!(stops.stopped(send.send_id()));

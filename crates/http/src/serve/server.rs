@@ -195,7 +195,8 @@ impl ServerBuilder {
     /// a request with [`ConnectProtocol`](super::ConnectProtocol) in its extensions, accepts it
     /// with a 200, and then communicates through both bodies. Idle timeouts do not apply to it.
     ///
-    /// Over HTTP/3 (RFC 9220) it is offered only together with [`tunnels`](Self::tunnels): the library
+    /// Over HTTP/3 a request also has [`StreamDatagrams`](crate::StreamDatagrams) in its extensions, for
+    /// datagrams beside its stream (RFC 9297 §2.1). There (RFC 9220) it is offered only together with [`tunnels`](Self::tunnels): the library
     /// for HTTP/3 knows `connect-udp` and `webtransport`, and takes a request for any other protocol,
     /// such as `websocket`, for a malformed one, which clients would not try again over HTTP/2.
     pub fn extended_connect(mut self, extended_connect: bool) -> Self {

@@ -1,9 +1,9 @@
 //! Streams that go on with another protocol, over each version.
 
-use std::{convert::Infallible, time::Duration};
+use std::{convert::Infallible, future::poll_fn, time::Duration};
 
 use eyas_http::{
-    Connected, Kind, Server, Versions,
+    Connected, Kind, Server, StreamDatagrams, Versions,
     pipe::{PipeBody, pipe},
     serve::{ConnectProtocol, RequestBody, Running},
 };
@@ -11,7 +11,10 @@ use futures_util::TryStreamExt as _;
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Either, Full};
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy, split};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _, copy, split},
+    time::timeout,
+};
 use tokio_util::io::StreamReader;
 
 use crate::rig::{NAME, SOON, builder_for, identity};
@@ -43,6 +46,15 @@ async fn echo(mut request: Request<RequestBody>) -> Result<Answer, Infallible> {
         return Ok(response);
     }
     let (mut says, body) = pipe();
+    if let Some(beside) = request.extensions_mut().remove::<StreamDatagrams>() {
+        let mut datagrams = beside.open();
+        tokio::spawn(async move {
+            loop {
+                let heard = poll_fn(|cx| datagrams.poll_next(cx)).await;
+                assert!(datagrams.send(&[&heard]));
+            }
+        });
+    }
     let hears = request.into_body().into_data_stream().map_err(std::io::Error::other);
     tokio::spawn(async move {
         copy(&mut StreamReader::new(hears), &mut says).await.expect("open");
@@ -75,6 +87,13 @@ async fn a_stream_goes_on_with_another_protocol() {
                     let mut heard = [0; 5];
                     tunnel.read_exact(&mut heard).await.expect("open");
                     assert_eq!(&heard, b"hello", "{versions:?}");
+                    let mut beside = tunnel.datagrams();
+                    assert_eq!(beside.is_some(), versions == Versions::HTTP_3, "{versions:?}");
+                    if let Some(datagrams) = &mut beside {
+                        assert!(datagrams.send(&[b"be", b"side"]));
+                        let heard = timeout(SOON, poll_fn(|cx| datagrams.poll_next(cx)));
+                        assert_eq!(heard.await.expect("it comes"), "beside");
+                    }
                     tunnel.shutdown().await.expect("open");
                     let mut rest = Vec::new();
                     tunnel.read_to_end(&mut rest).await.expect("ends well");

@@ -214,9 +214,10 @@ async fn carry(
     };
     // Who has gone need not know.
     let _ = match reached {
-        Ok(far) => {
+        Ok(mut far) => {
             let _ = tell.send((id, News::Opened)).await;
-            let mut stream = CapsuleStream::new(far, b"");
+            let datagrams = far.take_datagrams();
+            let mut stream = CapsuleStream::new(far, b"").with_frames(datagrams, true);
             if pass(&mut stream, &mut waiting, (id, &tell)).await {
                 stream.end().await;
             }

@@ -148,6 +148,13 @@ pub fn write(out: &mut BytesMut, payload: &[u8]) {
     out.put_slice(payload);
 }
 
+/// The payload of UDP in an HTTP Datagram that came by itself, if there is one.
+pub fn payload(datagram: &Bytes) -> Option<Bytes> {
+    let (context, length) = varint(datagram)?;
+    let payload = datagram.slice(length..);
+    (context == UDP_PAYLOADS && payload.len() <= MAX_PAYLOAD).then_some(payload)
+}
+
 /// A variable-length integer (RFC 9000 §16) and its length, if it is whole.
 fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
     let length = 1 << (bytes.first()? >> 6);
@@ -200,6 +207,20 @@ mod tests {
         assert_eq!(written(&[7; 63])[..4], [0, 0x40, 64, 0]);
         assert_eq!(written(&[7; 20_000])[..6], [0, 0x80, 0, 0x4e, 0x21, 0]);
         assert_eq!(written(&[7; MAX_PAYLOAD + 1]), b"");
+    }
+
+    #[test]
+    fn a_datagram_by_itself_begins_with_its_context() {
+        for (datagram, wanted) in [
+            (&b"\0hello"[..], Some(&b"hello"[..])),
+            (b"\x40\0", Some(b"")),
+            (b"\x02hello", None),
+            (b"\x40", None),
+            (b"", None),
+        ] {
+            let payload = payload(&Bytes::from_static(datagram));
+            assert_eq!(payload.as_deref(), wanted, "{datagram:?}");
+        }
     }
 
     #[test]

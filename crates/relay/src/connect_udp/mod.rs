@@ -10,7 +10,7 @@ mod serve;
 mod stream;
 mod target;
 
-pub(crate) use serve::{UdpWay, reach, serve};
+pub(crate) use serve::{UdpWay, forward, reach, serve};
 pub(crate) use stream::{CapsuleStream, Event};
 pub(crate) use target::{CAPSULE_PROTOCOL, asks_for_udp};
 pub use target::{PROTOCOL, destination, path};

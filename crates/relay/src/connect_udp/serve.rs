@@ -7,6 +7,7 @@ use std::time::Duration;
 use eyas::Recording;
 use eyas::race::candidate::Family;
 use eyas::race::target::Host;
+use eyas_http::HttpDatagrams;
 use tokio::time::{Instant, sleep_until};
 
 use super::{CapsuleStream, Event};
@@ -26,6 +27,56 @@ pub(crate) enum UdpWay {
     Direct(Peer),
     /// By another proxy, to which capsules go on as they are.
     Via(Far),
+}
+
+/// Passes the datagrams of a client on to another proxy, and back, until one of them ends its stream.
+pub(crate) async fn forward(
+    idle_time: Duration,
+    client: &mut Client,
+    (rest, frames): (&[u8], Option<HttpDatagrams>),
+    mut far: Far,
+    (passed, datagrams): (&mut Passed, &mut Datagrams),
+) -> Ending {
+    let mut near = CapsuleStream::new(client, rest).with_frames(frames, false);
+    let beside = far.take_datagrams();
+    let mut far = CapsuleStream::new(far, b"").with_frames(beside, true);
+    let (mut moved_at, full) = (Instant::now(), Dropped::Full as usize);
+    let ending = loop {
+        tokio::select! {
+            event = near.next() => match event {
+                // What the other side does not take is lost, as on any line.
+                Ok(Event::Datagram(_)) if !far.has_room() => datagrams.dropped[full] += 1,
+                Ok(Event::Datagram(data)) => {
+                    far.put(&data);
+                    moved_at = Instant::now();
+                    passed.sent += data.len() as u64;
+                    datagrams.sent += 1;
+                }
+                Ok(Event::Room) => {}
+                Ok(Event::End) => break Ending::Done,
+                Err(error) => break Ending::Client(error.to_string()),
+            },
+            event = far.next() => match event {
+                Ok(Event::Datagram(_)) if !near.has_room() => datagrams.dropped[full] += 1,
+                Ok(Event::Datagram(data)) => {
+                    near.put(&data);
+                    moved_at = Instant::now();
+                    passed.received += data.len() as u64;
+                    datagrams.received += 1;
+                }
+                Ok(Event::Room) => {}
+                Ok(Event::End) => break Ending::Done,
+                Err(error) => break Ending::Destination(error.to_string()),
+            },
+            () = sleep_until(moved_at + idle_time) => break Ending::Idle,
+        }
+    };
+    match &ending {
+        Ending::Client(_) => far.end().await,
+        Ending::Destination(_) => near.end().await,
+        _ => _ = tokio::join!(far.end(), near.end()),
+    }
+    ending
 }
 
 /// A destination that datagrams can be sent to.
@@ -94,15 +145,15 @@ struct Running<'a> {
 }
 
 /// Passes datagrams on until the client ends its stream, or nothing has moved for long. `rest` is what the
-/// client has said already.
+/// client has said already, and `frames` are what comes and goes beside its stream.
 pub(crate) async fn serve(
     shared: &Shared,
     client: &mut Client,
-    rest: &[u8],
+    (rest, frames): (&[u8], Option<HttpDatagrams>),
     peer: Peer,
     (passed, datagrams): (&mut Passed, &mut Datagrams),
 ) -> Ending {
-    let stream = CapsuleStream::new(client, rest);
+    let stream = CapsuleStream::new(client, rest).with_frames(frames, false);
     let now = Instant::now();
     let mut running = Running { stream, peer, epoch: now, moved_at: now, passed, datagrams };
     let ending = running.run(shared).await;

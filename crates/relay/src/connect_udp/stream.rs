@@ -1,4 +1,4 @@
-//! A stream of bytes as datagrams go over it.
+//! A stream as datagrams go over it, and in QUIC DATAGRAM frames beside it.
 
 use std::future::poll_fn;
 use std::io;
@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes, BytesMut};
+use eyas_http::HttpDatagrams;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadBuf};
 use tokio::time::timeout;
 
@@ -20,13 +21,24 @@ const READ: usize = 16 * 1024;
 /// For the peer to take what waits, at the end.
 const FAREWELL: Duration = Duration::from_secs(2);
 
+/// What an HTTP Datagram of UDP begins with: its context (RFC 9298 §5).
+const CONTEXT: [u8; 1] = [0];
+
 /// Datagrams on a stream.
 pub(crate) struct CapsuleStream<S> {
     stream: S,
+    frames: Option<Frames>,
     capsules: Capsules,
     /// Not taken by the stream yet.
     waiting: BytesMut,
     is_flushed: bool,
+}
+
+/// Frames beside a stream.
+struct Frames {
+    datagrams: HttpDatagrams,
+    /// Whether the peer is known to take them.
+    are_taken: bool,
 }
 
 /// What has happened on a stream.
@@ -45,7 +57,14 @@ impl<S: Duplex> CapsuleStream<S> {
     pub(crate) fn new(stream: S, rest: &[u8]) -> Self {
         let mut capsules = Capsules::default();
         capsules.put(rest);
-        Self { stream, capsules, waiting: BytesMut::new(), is_flushed: true }
+        Self { stream, frames: None, capsules, waiting: BytesMut::new(), is_flushed: true }
+    }
+
+    /// With frames beside it, which are sent once the peer has sent one, if it is not known that it takes
+    /// them.
+    pub(crate) fn with_frames(mut self, datagrams: Option<HttpDatagrams>, are_taken: bool) -> Self {
+        self.frames = datagrams.map(|datagrams| Frames { datagrams, are_taken });
+        self
     }
 
     /// Whether it takes another datagram.
@@ -55,7 +74,13 @@ impl<S: Duplex> CapsuleStream<S> {
 
     /// Sends a datagram, which waits for the stream if need be.
     pub(crate) fn put(&mut self, payload: &[u8]) {
-        capsule::write(&mut self.waiting, payload);
+        let is_sent = match &self.frames {
+            Some(Frames { datagrams, are_taken: true }) => datagrams.send(&[&CONTEXT, payload]),
+            _ => false,
+        };
+        if !is_sent {
+            capsule::write(&mut self.waiting, payload);
+        }
     }
 
     /// What happens next; what waits is sent meanwhile.
@@ -71,6 +96,14 @@ impl<S: Duplex> CapsuleStream<S> {
         self.send(cx)?;
         if was_full && self.has_room() {
             return Poll::Ready(Ok(Event::Room));
+        }
+        if let Some(frames) = &mut self.frames {
+            while let Poll::Ready(datagram) = frames.datagrams.poll_next(cx) {
+                frames.are_taken = true;
+                if let Some(payload) = capsule::payload(&datagram) {
+                    return Poll::Ready(Ok(Event::Datagram(payload)));
+                }
+            }
         }
         loop {
             if let Some(datagram) = self.capsules.datagram().map_err(io::Error::other)? {

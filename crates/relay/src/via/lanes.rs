@@ -70,8 +70,8 @@ impl Lanes {
         match connected.map_err(|error| self.failed(&error, asked))? {
             Connected::Tunnel(tunnel) => {
                 *race = tunnel.race();
-                let (info, stream) = (tunnel.info(), Box::new(tunnel));
-                Ok(Far::Via { stream, info, _place: Some(place) })
+                let (info, datagrams) = (tunnel.info(), tunnel.datagrams());
+                Ok(Far::Via { stream: Box::new(tunnel), info, datagrams, _place: Some(place) })
             }
             Connected::Refused(response) => {
                 let status = response.status();

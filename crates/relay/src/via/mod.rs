@@ -135,6 +135,19 @@ impl Via {
         Destination { host: self.host.clone(), port: self.port }
     }
 
+    /// As it stands in a request to it: a port that goes without saying is not said (RFC 9110 §4.2.3).
+    fn authority(&self) -> String {
+        match (self.is_secure, self.port) {
+            (true, 443) | (false, 80) => self.host.to_string(),
+            _ => self.place().to_string(),
+        }
+    }
+
+    fn origin(&self) -> String {
+        let scheme = if self.is_secure { "https" } else { "http" };
+        format!("{scheme}://{}", self.authority())
+    }
+
     /// Goes to a destination through it, in the clear.
     async fn reach(
         &self,
@@ -156,7 +169,7 @@ impl Via {
         let asking = timeout(deadline, self.ask(stream, wanted, to)).await;
         let late = |_| Refusal::TimedOut(format!("{self} did not answer the {}", wanted.name()));
         let stream = Box::new(TokioIo::new(asking.map_err(late)??));
-        Ok(Far::Via { stream, info, _place: None })
+        Ok(Far::Via { stream, info, datagrams: None, _place: None })
     }
 
     async fn ask(
@@ -175,7 +188,7 @@ impl Via {
         let mut request = self.request(wanted, to)?.map(|()| Empty::<Bytes>::new());
         let host = match wanted {
             Wanted::Bytes => to.to_string(),
-            Wanted::Datagrams => self.place().to_string(),
+            Wanted::Datagrams => self.authority(),
         };
         let host = HeaderValue::try_from(host);
         let host = host.map_err(|error| Refusal::Malformed(error.to_string()))?;
@@ -201,7 +214,7 @@ impl Via {
             Wanted::Bytes => Request::builder().method(Method::CONNECT).uri(to.to_string()),
             Wanted::Datagrams => {
                 let (field, value) = CAPSULE_PROTOCOL;
-                let uri = format!("{self}{}", connect_udp::path(to));
+                let uri = format!("{}{}", self.origin(), connect_udp::path(to));
                 Request::builder().method(Method::GET).uri(uri).header(field, value)
             }
         };
@@ -291,6 +304,22 @@ mod tests {
             ("http://[::1]:7", "http://[::1]:7"),
         ] {
             assert_eq!(Via::parse(url).expect(url).to_string(), wanted);
+        }
+    }
+
+    #[test]
+    fn a_request_for_datagrams_is_one_to_the_proxy_by_its_path() {
+        let to = Destination::parse("2001:db8::1", 53).expect("an address");
+        for (url, origin) in [
+            ("https://a.test", "https://a.test"),
+            ("http://a.test:443", "http://a.test:443"),
+            ("https://[::1]:7", "https://[::1]:7"),
+        ] {
+            let via = Via::parse(url).expect("a proxy");
+            let request = via.request(Wanted::Datagrams, &to).expect("a request");
+            let path = "/.well-known/masque/udp/2001%3Adb8%3A%3A1/53/";
+            assert_eq!(request.uri().to_string(), format!("{origin}{path}"));
+            assert_eq!(request.headers()["capsule-protocol"], "?1");
         }
     }
 
