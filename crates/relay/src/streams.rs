@@ -248,7 +248,11 @@ fn refuse(responder: Responder, why: Refusal) -> Ending {
 
 /// Tells a client that it is connected. It goes on by both bodies, or by what its connection of HTTP/1
 /// becomes.
-async fn granted(mut request: Request<RequestBody>, responder: Responder, wanted: Wanted) -> Option<Client> {
+async fn granted(
+    mut request: Request<RequestBody>,
+    responder: Responder,
+    wanted: Wanted,
+) -> Option<Client> {
     let gone = CancellationToken::new();
     let has_streams = matches!(request.version(), Version::HTTP_2 | Version::HTTP_3);
     let say = |answer| {

@@ -1,10 +1,10 @@
 """The cases, in the order of running. A case is a function with the peer that it is about."""
 
 from . import (
-    application, browser, data_channels, downloads, fetching, gateway, gateway_versions, names, planning, proxied,
-    sctp_behaviour, sctp_crosswise, sctp_functional, sctp_guest, sctp_hosts, sctp_lines, sctp_pod, sctp_programs,
-    sctp_service, sctp_sockets, sctp_trapped, swallowed, tunnel, tunnel_interfaces, tunnel_lines, tunnel_programs,
-    unreachable,
+    application, browser, connect_udp, data_channels, downloads, fetching, gateway, gateway_versions, names, planning,
+    proxied, sctp_behaviour, sctp_crosswise, sctp_functional, sctp_guest, sctp_hosts, sctp_lines, sctp_pod,
+    sctp_programs, sctp_service, sctp_sockets, sctp_trapped, swallowed, tunnel, tunnel_interfaces, tunnel_lines,
+    tunnel_programs, unreachable,
 )
 
 CASES = [
@@ -14,6 +14,7 @@ CASES = [
     *swallowed.CASES,
     *unreachable.CASES,
     *proxied.CASES,
+    *connect_udp.CASES,
     *downloads.CASES,
     *browser.CASES,
     *application.CASES,
