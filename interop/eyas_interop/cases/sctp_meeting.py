@@ -142,7 +142,7 @@ def is_in(word: str, text: str) -> bool:
 
 
 def judge(pair: Pair, status: int, said: str, heard: str) -> tuple[bool, str]:
-    good = pair.status in (None, status) and all_in(pair.said, said) and all_in(pair.heard, heard)
+    good = pair.status == status and all_in(pair.said, said) and all_in(pair.heard, heard)
     if good and pair.same:
         sent, received = (collections.Counter(re.findall(pair.same, text)) for text in (said, heard))
         good = received <= sent and 0 < sent.total() <= received.total() + 1

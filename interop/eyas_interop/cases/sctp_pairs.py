@@ -37,8 +37,8 @@ class Pair:
     said: tuple[str, ...] = ()
     # What is the same on both sides, as often as a pattern finds it: of the first message lksctp's programs do not show it.
     same: str = ""
-    # None: whatever it is.
-    status: int | None = 0
+    # How the one that connects ends.
+    status: int = 0
     # lksctp's programs keep what they print to themselves for long, unless on a terminal.
     terminal: bool = False
     # Has a port of TCP, which both carriers would take.
@@ -151,10 +151,11 @@ TOOLS = [
         )
         for style in ("", "-t")
     ),
+    # It shows the state of its association now and then while it sends.
     Pair(
         "sctp_status", "lksctp", "sctp_status -H {server} -P 5011 -l", "Starting tests",
-        "timeout 2 script -qfec 'sctp_status -H {client} -P 5012 -h {server} -p 5011 -s -x 3' /dev/null",
-        said=(r"~ESTABLISHED( +\d+){3} +10 +10 +\d+ +ACTIVE",), status=None, terminal=True,
+        until_says("ACTIVE", "script -qfec 'sctp_status -H {client} -P 5012 -h {server} -p 5011 -s -x 1000' /dev/null"),
+        said=(r"~ESTABLISHED( +\d+){3} +10 +10 +\d+ +ACTIVE",), terminal=True,
     ),
     Pair(
         "iperf3", "iperf3", IPERF, "listening on", "iperf3 --sctp -c {server} -p 5201 -t 2", said=("iperf Done.",), alone=True,
