@@ -71,6 +71,14 @@ impl Paths {
         self.info.remote
     }
 
+    /// The connection, if it is QUIC.
+    pub(super) fn quic(&self) -> Option<&quinn::Connection> {
+        match &self.carried {
+            Carried::Quic(quic) => Some(quic),
+            _ => None,
+        }
+    }
+
     pub(super) fn read(&self) -> Vec<PathReading> {
         let only = PathReading {
             local: self.info.local.map(|local| local.ip()),

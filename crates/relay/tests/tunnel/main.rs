@@ -1,5 +1,6 @@
 //! Tunnels as programs meet them, on loopback.
 
+mod datagrams;
 mod line;
 mod packets;
 #[path = "../../../eyas/tests/ports/mod.rs"]

@@ -1,12 +1,15 @@
-//! Packets over a channel of a session.
+//! Packets over a channel of a session, and by datagrams beside it.
 
 use std::io;
 use std::sync::Arc;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
+use eyas::quinn;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::task::coop::consume_budget;
+use tokio::time::Instant;
 
+use super::datagrams::{Datagrams, Handed, Turns, give_way, hand_in};
 use super::framing;
 use super::interface::Attachment;
 use crate::tunnel::link::{ChannelStream, Link};
@@ -21,17 +24,24 @@ const READ: usize = 64 * 1024;
 pub(in crate::tunnel) async fn carry(link: &Link, channel: ChannelStream, with: Attachment) {
     let id = channel.id();
     link.set_packets(Some(Arc::clone(with.tally())));
+    let datagrams = Datagrams::of(link.paths().and_then(|paths| paths.quic().cloned()));
     let (from, to) = tokio::io::split(channel);
+    let sender = Sender { link, id, to, with: &with, out: BytesMut::new() };
     // In one task, so that nobody else has the packets of these networks once it is over.
     tokio::select! {
         // However it ends, it ends.
-        _ = receive(from, &with) => {}
-        _ = send(link, id, to, &with) => {}
+        _ = receive(from, &with, &datagrams) => {}
+        _ = sender.run(&datagrams) => {}
+        () = datagrams.receive(&with) => {}
     }
     link.set_packets(None);
 }
 
-async fn receive(mut from: ReadHalf<ChannelStream>, with: &Attachment) -> io::Result<()> {
+async fn receive(
+    mut from: ReadHalf<ChannelStream>,
+    with: &Attachment,
+    datagrams: &Datagrams,
+) -> io::Result<()> {
     let mut unread = BytesMut::new();
     loop {
         unread.reserve(READ);
@@ -39,27 +49,82 @@ async fn receive(mut from: ReadHalf<ChannelStream>, with: &Attachment) -> io::Re
             return Ok(());
         }
         while let Some(packet) = framing::take(&mut unread) {
-            with.receive(&packet);
+            if packet[..] == framing::TAKES_DATAGRAMS {
+                datagrams.take();
+            } else {
+                with.receive(&packet);
+            }
         }
         consume_budget().await;
     }
 }
 
-async fn send(
-    link: &Link,
+struct Sender<'a> {
+    link: &'a Link,
     id: u32,
-    mut to: WriteHalf<ChannelStream>,
-    with: &Attachment,
-) -> io::Result<()> {
-    let mut out = BytesMut::new();
-    loop {
-        link.unsent_below(id, BATCH).await;
-        let mut next = Some(with.next().await);
-        while let Some(packet) = next {
-            framing::put(&packet, &mut out);
-            with.tally().sent(packet.len());
-            next = if out.len() < BATCH { with.try_next() } else { None };
+    to: WriteHalf<ChannelStream>,
+    with: &'a Attachment,
+    /// Packets for the channel.
+    out: BytesMut,
+}
+
+impl Sender<'_> {
+    async fn run(mut self, datagrams: &Datagrams) -> io::Result<()> {
+        if datagrams.are_there() {
+            framing::put(&framing::TAKES_DATAGRAMS, &mut self.out);
+            self.flush().await?;
         }
-        to.write_all_buf(&mut out).await?;
+        while datagrams.ready().is_none() {
+            self.link.unsent_below(self.id, BATCH).await;
+            let mut next = Some(self.with.next().await);
+            while let Some(packet) = next {
+                self.put(&packet);
+                next = if self.out.len() < BATCH { self.with.try_next() } else { None };
+            }
+            self.flush().await?;
+        }
+        match datagrams.ready() {
+            Some(quic) => self.send_datagrams(quic).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Sends packets as datagrams, and by the channel those that are too long.
+    async fn send_datagrams(&mut self, quic: &quinn::Connection) -> io::Result<()> {
+        let (mut turns, room) = (Turns::default(), quic.datagram_send_buffer_space());
+        loop {
+            let mut next = Some(self.with.next().await);
+            let (began, mut sent) = (Instant::now(), 0);
+            while let Some(packet) = next {
+                sent += packet.len();
+                self.hand_in(quic, packet).await;
+                next = if sent < turns.bytes { self.with.try_next() } else { None };
+            }
+            if !self.out.is_empty() {
+                self.link.unsent_below(self.id, BATCH).await;
+                self.flush().await?;
+            }
+            give_way(quic, began, sent, room, &mut turns).await;
+        }
+    }
+
+    async fn hand_in(&mut self, quic: &quinn::Connection, packet: Bytes) {
+        let length = packet.len();
+        match hand_in(quic, packet).await {
+            Handed::In => {
+                self.with.tally().sent(length);
+                self.with.tally().sent_as_datagram();
+            }
+            Handed::Back(packet) => self.put(&packet),
+        }
+    }
+
+    fn put(&mut self, packet: &[u8]) {
+        framing::put(packet, &mut self.out);
+        self.with.tally().sent(packet.len());
+    }
+
+    async fn flush(&mut self) -> io::Result<()> {
+        self.to.write_all_buf(&mut self.out).await
     }
 }

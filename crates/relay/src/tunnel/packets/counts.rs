@@ -10,6 +10,8 @@ pub struct PacketCounts {
     pub sent: u64,
     /// Their bytes.
     pub sent_bytes: u64,
+    /// How many of them were sent as datagrams of the transport.
+    pub sent_as_datagrams: u64,
     /// Packets of the other end that the interface was given.
     pub received: u64,
     /// Their bytes.
@@ -31,6 +33,7 @@ pub struct PacketCounts {
 pub(in crate::tunnel) struct Tally {
     sent: AtomicU64,
     sent_bytes: AtomicU64,
+    sent_as_datagrams: AtomicU64,
     received: AtomicU64,
     received_bytes: AtomicU64,
     late: AtomicU64,
@@ -59,6 +62,11 @@ impl Tally {
         self.sent_bytes.fetch_add(bytes as u64, Relaxed);
     }
 
+    /// A packet that was sent was a datagram of the transport.
+    pub(super) fn sent_as_datagram(&self) {
+        self.sent_as_datagrams.fetch_add(1, Relaxed);
+    }
+
     /// What the queue has dropped so far.
     pub(super) fn dropped(&self, late: u64, overflow: u64) {
         self.late.store(late, Relaxed);
@@ -82,6 +90,7 @@ impl Tally {
         PacketCounts {
             sent: self.sent.load(Relaxed),
             sent_bytes: self.sent_bytes.load(Relaxed),
+            sent_as_datagrams: self.sent_as_datagrams.load(Relaxed),
             received: self.received.load(Relaxed),
             received_bytes: self.received_bytes.load(Relaxed),
             late: self.late.load(Relaxed),

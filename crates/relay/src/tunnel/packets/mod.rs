@@ -6,6 +6,7 @@
 //! | [`Routes`] | who has which addresses; pure | RFC 1812 §5.2.4.3 |
 //! | [`PacketQueue`] | packets that wait, until they are late; pure | |
 //! | [`framing`] | packets in a stream of bytes; pure | `docs/tunnel.md` |
+//! | `datagrams` | packets as QUIC datagrams, and their turns | RFC 9221 |
 //! | [`PacketCounts`] | what became of packets | |
 //! | [`Interface`] | a device, and whom its packets go to | |
 //!
@@ -15,6 +16,7 @@
 
 mod carry;
 mod counts;
+mod datagrams;
 pub mod framing;
 mod header;
 mod interface;
