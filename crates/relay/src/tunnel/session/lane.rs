@@ -53,6 +53,8 @@ pub(super) struct LaneState {
     pub(super) next: u32,
     /// Channels here that are not forgotten.
     pub(super) channels: usize,
+    /// How many channels had ended, on all streams, when the last one here did.
+    pub(super) left_at: u64,
     /// Channels of the other end for which there was no room.
     pub(super) turned_away: VecDeque<u32>,
 }
@@ -69,6 +71,7 @@ impl LaneState {
                 Side::Server => 1,
             },
             channels: 0,
+            left_at: 0,
             turned_away: VecDeque::new(),
         }
     }
@@ -129,8 +132,9 @@ impl Session {
         self.lanes.get(&lane).is_some_and(|one| one.was_greeted)
     }
 
-    /// Where a new channel goes: to a further stream on which nothing is, or else the emptiest. What was
-    /// asked to listen carries nothing and stays on the first.
+    /// Returns the stream for a new channel: a further stream without channels, or else the one with the fewest. Of
+    /// equal ones it is the one whose last channel ended first, because the transport may still have to deliver what
+    /// that channel had sent, in order, before anything new. A request to listen carries nothing and stays on the first.
     pub(super) fn choose_lane(&self, purpose: &Purpose) -> Lane {
         if matches!(purpose, Purpose::Listen { .. }) {
             return Lane::FIRST;
@@ -139,7 +143,7 @@ impl Session {
         let lanes = self.lanes.iter().filter(usable);
         let emptiest = lanes.min_by_key(|(lane, one)| {
             // The first one has the session's own words as well.
-            (one.channels + usize::from(**lane == Lane::FIRST), **lane)
+            (one.channels + usize::from(**lane == Lane::FIRST), one.left_at, **lane)
         });
         emptiest.map_or(Lane::FIRST, |(lane, _)| *lane)
     }

@@ -133,6 +133,8 @@ pub struct Session {
     /// What the other end allows a new channel, once it has said so.
     window: Option<u32>,
     lanes: BTreeMap<Lane, LaneState>,
+    /// Channels that have ended.
+    ended: u64,
     channels: BTreeMap<u32, Channel>,
     /// The number of the next channel of our own.
     next: u32,
@@ -157,6 +159,7 @@ impl Session {
             side,
             window: None,
             lanes: BTreeMap::from([(Lane::FIRST, LaneState::new(side))]),
+            ended: 0,
             channels: BTreeMap::new(),
             next,
             budget: limits.growth,
@@ -452,8 +455,10 @@ impl Session {
         if self.channels.get(&id).is_some_and(Channel::can_go)
             && let Some(channel) = self.channels.remove(&id)
         {
+            self.ended += 1;
             if let Some(lane) = self.lanes.get_mut(&channel.lane) {
                 lane.channels -= 1;
+                lane.left_at = self.ended;
             }
             self.budget += channel.receiving.growth(&self.limits);
             self.past.add(&channel);
