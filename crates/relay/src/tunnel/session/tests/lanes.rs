@@ -52,6 +52,36 @@ fn streams_are_wanted_while_all_are_in_use_and_are_used_again() {
     assert!(!other.wants_lane(), "it may have no more");
 }
 
+/// The transport may still be delivering what a channel sent that has just ended.
+#[test]
+fn of_the_free_streams_the_one_that_was_left_first_is_used() {
+    let mut session = Session::new(Side::Client, limits(), NOW);
+    let mut hello = BytesMut::new();
+    encode(0, &Frame::Hello { version: VERSION, window: 9 }, &mut hello);
+    for lane in [Lane::FIRST, Lane(1), Lane(2)] {
+        assert!(lane == Lane::FIRST || session.add_lane(lane));
+        session.handle_bytes(NOW, lane, &hello);
+    }
+    let open = |session: &mut Session| {
+        let id = session.open(somewhere()).expect("a channel");
+        (id, session.lane_of(id).expect("a stream"))
+    };
+    let end = |session: &mut Session, (id, lane)| {
+        session.release(id);
+        session.poll_transmit(lane, &mut BytesMut::new());
+        assert_eq!(session.lane_of(id), None);
+    };
+    let both = [open(&mut session), open(&mut session)];
+    assert_eq!(both.map(|(_, lane)| lane), [Lane(1), Lane(2)]);
+    end(&mut session, both[1]);
+    end(&mut session, both[0]);
+    for lane in [2, 1, 2] {
+        let next = open(&mut session);
+        assert_eq!(next.1, Lane(lane));
+        end(&mut session, next);
+    }
+}
+
 #[test]
 fn what_breaks_the_protocol_on_a_further_stream_ends_the_session() {
     let hello = |window| Frame::Hello { version: VERSION, window };
