@@ -60,6 +60,10 @@ pub(super) fn refused(cause: EmulatorError) -> Failure {
     Failure::new(kind, cause.to_string())
 }
 
+fn unwaited(cause: io::Error) -> Failure {
+    Failure::new(Kind::Emulator, format!("cannot wait for the command: {cause}"))
+}
+
 fn uncaptured(file: &Path, cause: EmulatorError) -> Failure {
     match cause {
         EmulatorError::Capture(cause) => Failure::write(&file.display().to_string(), &cause),
@@ -86,9 +90,12 @@ async fn behind(
     let (program, arguments) = flags.command.split_first().ok_or_else(|| {
         Failure::new(Kind::Usage, "there is no command").hint("eyas netem run -- COMMAND")
     })?;
+    // Before the command is there: a signal must not end this run and leave the command behind.
+    let mut signals = PassingOn::listen().map_err(unwaited)?;
     let child = spawn(&emulator, Host::Client, program, arguments, common);
     let mut child = child.map_err(|cause| not_run(program, &cause))?;
-    let status = accompany(&emulator, &mut child, &mut control, &scenario.events).await?;
+    let events = &scenario.events;
+    let status = accompany(&emulator, &mut child, &mut control, &mut signals, events).await?;
     let counters = emulator.counters().map_err(refused)?;
     if let Some(server) = &mut server {
         end(server).await;
@@ -156,16 +163,15 @@ async fn accompany(
     emulator: &Emulator,
     child: &mut Child,
     control: &mut Control,
+    signals: &mut PassingOn,
     events: &[ScenarioEvent],
 ) -> Result<ExitStatus, Failure> {
-    let failed = |cause| Failure::new(Kind::Emulator, format!("cannot wait for it: {cause}"));
-    let mut signals = PassingOn::listen().map_err(failed)?;
     let (started, mut events) = (Instant::now(), events.iter());
     let mut next = events.next();
     loop {
         let due = next.map(|event| started + event.at);
         tokio::select! {
-            status = child.wait() => return status.map_err(failed),
+            status = child.wait() => return status.map_err(unwaited),
             next = signals.next() => next.pass_on(child),
             () = sleep_until(due.unwrap_or(started)), if due.is_some() => {
                 if let Some(event) = next {
