@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use tokio_rustls::server::TlsStream;
 
 use crate::admission::Permit;
-use crate::associate;
+use crate::associate::{self, Setup};
 use crate::client::Client;
 use crate::connect::{Connected, DestinationRace, Missed, RaceUp};
 use crate::connect_udp::{self, UdpWay};
@@ -25,6 +25,7 @@ use crate::handshake::{Destination, Handshake, Protocol, Refusal, Request, Step}
 use crate::report::{Datagrams, Ending, Report, WonBy};
 use crate::requester::Requester;
 use crate::shared::Shared;
+use crate::traffic::Traffic;
 
 /// Bytes read at once before the client's destination is known.
 const READ: usize = 4 * 1024;
@@ -280,12 +281,12 @@ impl Life {
         if let UdpWay::Via(far) = &way {
             self.take_note(far, WonBy::Transport);
         }
-        let told = (&mut self.passed, self.datagrams.insert(Datagrams::default()));
+        let idle_time = shared.limits.idle_time;
+        let datagrams = self.datagrams.insert(Datagrams::default());
+        let traffic = Traffic::new(&mut self.passed, datagrams);
         match way {
-            UdpWay::Direct(peer) => connect_udp::serve(shared, client, said, peer, told).await,
-            UdpWay::Via(far) => {
-                connect_udp::forward(shared.limits.idle_time, client, said, far, told).await
-            }
+            UdpWay::Direct(peer) => connect_udp::serve(shared, client, said, peer, traffic).await,
+            UdpWay::Via(far) => connect_udp::forward(idle_time, client, said, far, traffic).await,
         }
     }
 
@@ -328,12 +329,17 @@ impl Life {
         drop(handshake);
         // Elsewhere a NAT may have given it another one than it knows.
         let port = port.filter(|_| self.client.ip().to_canonical().is_loopback());
+        let setup = Setup {
+            client: self.client.ip(),
+            port,
+            rules: Arc::clone(&shared.rules),
+            destinations: shared.limits.association_destinations,
+        };
         let datagrams = self.datagrams.insert(Datagrams::default());
-        let told = (&mut self.passed, datagrams);
-        let client = (self.client, port, socket);
+        let traffic = Traffic::new(&mut self.passed, datagrams);
         Ok(match peers {
-            Some(peers) => associate::serve(shared, tcp, client, peers, told).await,
-            None => associate::serve_through(shared, tcp, client, told).await,
+            Some(peers) => associate::serve(shared, tcp, setup, (socket, peers), traffic).await,
+            None => associate::serve_through(shared, tcp, &setup, socket, traffic).await,
         })
     }
 

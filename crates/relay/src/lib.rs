@@ -57,6 +57,7 @@ mod server;
 mod shared;
 mod stats;
 mod streams;
+mod traffic;
 pub mod tunnel;
 pub mod users;
 mod via;

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
 
 use bytes::Bytes;
 use eyas::race::candidate::Family;
@@ -11,17 +10,17 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::UdpSocket;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 use super::association::{Association, Output};
 use super::owner::Setup;
 use super::resolve::resolve;
 use super::sockets::{PeerSockets, hear};
 use crate::client::Client;
-use crate::copy::Passed;
 use crate::handshake::Destination;
-use crate::report::{Datagrams, Ending};
+use crate::report::Ending;
 use crate::shared::Shared;
+use crate::traffic::Traffic;
 
 /// An association at work.
 struct Running<'a> {
@@ -32,39 +31,28 @@ struct Running<'a> {
     peers: PeerSockets,
     resolving: FuturesUnordered<BoxFuture<'static, (Destination, Vec<IpAddr>)>>,
     epoch: Instant,
-    moved_at: Instant,
-    passed: &'a mut Passed,
-    datagrams: &'a mut Datagrams,
+    traffic: Traffic<'a>,
 }
 
 /// Passes datagrams on until the client's connection ends, or nothing has moved for long.
 pub(crate) async fn serve(
     shared: &Shared,
     tcp: &mut Client,
-    (client, port, socket): (SocketAddr, Option<u16>, UdpSocket),
-    peers: PeerSockets,
-    (passed, datagrams): (&mut Passed, &mut Datagrams),
+    setup: Setup,
+    (socket, peers): (UdpSocket, PeerSockets),
+    traffic: Traffic<'_>,
 ) -> Ending {
-    let setup = Setup {
-        client: client.ip(),
-        port,
-        rules: Arc::clone(&shared.rules),
-        destinations: shared.limits.association_destinations,
-    };
-    let now = Instant::now();
     let mut running = Running {
         shared,
         association: Association::new(setup),
         socket,
         peers,
         resolving: FuturesUnordered::new(),
-        epoch: now,
-        moved_at: now,
-        passed,
-        datagrams,
+        epoch: Instant::now(),
+        traffic,
     };
     let ending = running.run(tcp).await;
-    running.datagrams.dropped = running.association.dropped();
+    running.traffic.datagrams.dropped = running.association.dropped();
     ending
 }
 
@@ -72,7 +60,7 @@ impl Running<'_> {
     async fn run(&mut self, tcp: &mut Client) -> Ending {
         let mut said = [0; 64];
         loop {
-            let idle = sleep_until(self.moved_at + self.shared.limits.idle_time);
+            let idle = self.traffic.idle(self.shared.limits.idle_time);
             tokio::select! {
                 // What it says is of no meaning; that it is there is.
                 read = tcp.read(&mut said) => match read {
@@ -116,9 +104,7 @@ impl Running<'_> {
                 Output::Send { to, data, left } => self.send(to, data, left),
                 Output::Deliver { to, datagram, length } => {
                     if self.socket.try_send_to(&datagram, to).is_ok() {
-                        self.moved_at = Instant::now();
-                        self.passed.received += length as u64;
-                        self.datagrams.received += 1;
+                        self.traffic.received(length);
                     }
                 }
                 Output::Resolve(to) => {
@@ -133,11 +119,7 @@ impl Running<'_> {
 
     fn send(&mut self, to: SocketAddr, data: Bytes, left: usize) {
         match self.peers.send(&data, to) {
-            Ok(()) => {
-                self.moved_at = Instant::now();
-                self.passed.sent += data.len() as u64;
-                self.datagrams.sent += 1;
-            }
+            Ok(()) => self.traffic.sent(data.len()),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(_) => self.association.refused(self.epoch.elapsed(), to, data, left),
         }

@@ -1,7 +1,6 @@
 //! An association whose datagrams go to their destinations through another proxy.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -16,11 +15,11 @@ use super::sockets::hear;
 use super::tunnels::{TunnelOutput, Tunnels};
 use crate::client::Client;
 use crate::connect_udp::{CapsuleStream, Event};
-use crate::copy::Passed;
 use crate::far::Far;
 use crate::handshake::{Destination, Refusal};
-use crate::report::{Datagrams, Ending};
+use crate::report::Ending;
 use crate::shared::Shared;
+use crate::traffic::Traffic;
 use crate::via::Wanted;
 
 /// Bytes that wait for a tunnel whose stream takes no more. Further datagrams are dropped.
@@ -57,40 +56,30 @@ struct Running<'a> {
     tell: mpsc::Sender<(u64, News)>,
     news: mpsc::Receiver<(u64, News)>,
     epoch: Instant,
-    moved_at: Instant,
-    passed: &'a mut Passed,
-    datagrams: &'a mut Datagrams,
+    traffic: Traffic<'a>,
 }
 
 /// Passes datagrams on until the client's connection ends, or nothing has moved for long.
 pub(crate) async fn serve_through(
     shared: &Arc<Shared>,
     tcp: &mut Client,
-    (client, port, socket): (SocketAddr, Option<u16>, UdpSocket),
-    (passed, datagrams): (&mut Passed, &mut Datagrams),
+    setup: &Setup,
+    socket: UdpSocket,
+    traffic: Traffic<'_>,
 ) -> Ending {
-    let setup = Setup {
-        client: client.ip(),
-        port,
-        rules: Arc::clone(&shared.rules),
-        destinations: shared.limits.association_destinations,
-    };
     let (tell, news) = mpsc::channel(ARRIVED);
-    let now = Instant::now();
     let mut running = Running {
         shared,
-        tunnels: Tunnels::new(&setup),
+        tunnels: Tunnels::new(setup),
         socket,
         entrances: BTreeMap::new(),
         tell,
         news,
-        epoch: now,
-        moved_at: now,
-        passed,
-        datagrams,
+        epoch: Instant::now(),
+        traffic,
     };
     let ending = running.run(tcp).await;
-    running.datagrams.dropped = running.tunnels.dropped();
+    running.traffic.datagrams.dropped = running.tunnels.dropped();
     ending
 }
 
@@ -98,7 +87,7 @@ impl Running<'_> {
     async fn run(&mut self, tcp: &mut Client) -> Ending {
         let mut said = [0; 64];
         loop {
-            let idle = sleep_until(self.moved_at + self.shared.limits.idle_time);
+            let idle = self.traffic.idle(self.shared.limits.idle_time);
             let expiry = self.tunnels.poll_timeout().map(|at| sleep_until(self.epoch + at));
             tokio::select! {
                 // What it says is of no meaning; that it is there is.
@@ -140,7 +129,7 @@ impl Running<'_> {
                 };
                 self.tunnels.refused(now, id, dropped);
                 self.entrances.remove(&id);
-                self.datagrams.refusal = Some(why);
+                self.traffic.datagrams.refusal = Some(why);
             }
             News::Datagram(data) => self.tunnels.handle_datagram(now, id, &data),
             News::Ended => {
@@ -160,9 +149,7 @@ impl Running<'_> {
                 TunnelOutput::Close { id } => drop(self.entrances.remove(&id)),
                 TunnelOutput::Deliver { to, datagram, length } => {
                     if self.socket.try_send_to(&datagram, to).is_ok() {
-                        self.moved_at = Instant::now();
-                        self.passed.received += length as u64;
-                        self.datagrams.received += 1;
+                        self.traffic.received(length);
                     }
                 }
             }
@@ -190,11 +177,7 @@ impl Running<'_> {
             entrance.datagrams.send((data, place)).ok()
         });
         match sent {
-            Some(()) => {
-                self.moved_at = Instant::now();
-                self.passed.sent += length as u64;
-                self.datagrams.sent += 1;
-            }
+            Some(()) => self.traffic.sent(length),
             None => self.tunnels.not_taken(),
         }
     }

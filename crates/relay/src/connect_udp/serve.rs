@@ -8,17 +8,17 @@ use eyas::Recording;
 use eyas::race::candidate::Family;
 use eyas::race::target::Host;
 use eyas_http::HttpDatagrams;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 use super::{CapsuleStream, Event};
 use crate::associate::{Dropped, PeerSockets, Sent, Way, resolve};
 use crate::client::Client;
-use crate::copy::Passed;
 use crate::far::Far;
 use crate::handshake::{Destination, Refusal};
-use crate::report::{Datagrams, Ending};
+use crate::report::Ending;
 use crate::rules::Verdict;
 use crate::shared::Shared;
+use crate::traffic::Traffic;
 use crate::via::Wanted;
 
 /// How datagrams get to a destination.
@@ -35,40 +35,35 @@ pub(crate) async fn forward(
     client: &mut Client,
     (rest, frames): (&[u8], Option<HttpDatagrams>),
     mut far: Far,
-    (passed, datagrams): (&mut Passed, &mut Datagrams),
+    mut traffic: Traffic<'_>,
 ) -> Ending {
     let mut near = CapsuleStream::new(client, rest).with_frames(frames, false);
     let beside = far.take_datagrams();
     let mut far = CapsuleStream::new(far, b"").with_frames(beside, true);
-    let (mut moved_at, full) = (Instant::now(), Dropped::Full as usize);
     let ending = loop {
         tokio::select! {
             event = near.next() => match event {
                 // What the other side does not take is lost, as on any line.
-                Ok(Event::Datagram(_)) if !far.has_room() => datagrams.dropped[full] += 1,
+                Ok(Event::Datagram(_)) if !far.has_room() => traffic.dropped(Dropped::Full),
                 Ok(Event::Datagram(data)) => {
                     far.put(&data);
-                    moved_at = Instant::now();
-                    passed.sent += data.len() as u64;
-                    datagrams.sent += 1;
+                    traffic.sent(data.len());
                 }
                 Ok(Event::Room) => {}
                 Ok(Event::End) => break Ending::Done,
                 Err(error) => break Ending::Client(error.to_string()),
             },
             event = far.next() => match event {
-                Ok(Event::Datagram(_)) if !near.has_room() => datagrams.dropped[full] += 1,
+                Ok(Event::Datagram(_)) if !near.has_room() => traffic.dropped(Dropped::Full),
                 Ok(Event::Datagram(data)) => {
                     near.put(&data);
-                    moved_at = Instant::now();
-                    passed.received += data.len() as u64;
-                    datagrams.received += 1;
+                    traffic.received(data.len());
                 }
                 Ok(Event::Room) => {}
                 Ok(Event::End) => break Ending::Done,
                 Err(error) => break Ending::Destination(error.to_string()),
             },
-            () = sleep_until(moved_at + idle_time) => break Ending::Idle,
+            () = traffic.idle(idle_time) => break Ending::Idle,
         }
     };
     match &ending {
@@ -139,9 +134,7 @@ struct Running<'a> {
     stream: CapsuleStream<&'a mut Client>,
     peer: Peer,
     epoch: Instant,
-    moved_at: Instant,
-    passed: &'a mut Passed,
-    datagrams: &'a mut Datagrams,
+    traffic: Traffic<'a>,
 }
 
 /// Passes datagrams on until the client ends its stream, or nothing has moved for long. `rest` is what the
@@ -151,11 +144,10 @@ pub(crate) async fn serve(
     client: &mut Client,
     (rest, frames): (&[u8], Option<HttpDatagrams>),
     peer: Peer,
-    (passed, datagrams): (&mut Passed, &mut Datagrams),
+    traffic: Traffic<'_>,
 ) -> Ending {
     let stream = CapsuleStream::new(client, rest).with_frames(frames, false);
-    let now = Instant::now();
-    let mut running = Running { stream, peer, epoch: now, moved_at: now, passed, datagrams };
+    let mut running = Running { stream, peer, epoch: Instant::now(), traffic };
     let ending = running.run(shared).await;
     if !matches!(ending, Ending::Client(_)) {
         running.stream.end().await;
@@ -166,7 +158,7 @@ pub(crate) async fn serve(
 impl Running<'_> {
     async fn run(&mut self, shared: &Shared) -> Ending {
         loop {
-            let idle = sleep_until(self.moved_at + shared.limits.idle_time);
+            let idle = self.traffic.idle(shared.limits.idle_time);
             tokio::select! {
                 event = self.stream.next() => match event {
                     Ok(Event::Datagram(data)) => self.send(&data),
@@ -188,31 +180,26 @@ impl Running<'_> {
         loop {
             match self.peer.sockets.send(data, to) {
                 Ok(()) => {
-                    self.moved_at = Instant::now();
-                    self.passed.sent += data.len() as u64;
-                    self.datagrams.sent += 1;
-                    return;
+                    return self.traffic.sent(data.len());
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(_) => match (self.peer.way.after(now, to), left.checked_sub(1)) {
                     (Some(next), Some(fewer)) => (to, left) = (next, fewer),
-                    _ => return self.datagrams.dropped[Dropped::NoWay as usize] += 1,
+                    _ => return self.traffic.dropped(Dropped::NoWay),
                 },
             }
         }
     }
 
     fn hear(&mut self, family: Family) {
-        let Self { stream, peer: Peer { way, sockets }, passed, datagrams, moved_at, .. } = self;
+        let Self { stream, peer: Peer { way, sockets }, traffic, .. } = self;
         sockets.hear(family, |data, from| {
             let from = SocketAddr::new(from.ip().to_canonical(), from.port());
             if way.answered(from) {
                 stream.put(data);
-                *moved_at = Instant::now();
-                passed.received += data.len() as u64;
-                datagrams.received += 1;
+                traffic.received(data.len());
             } else {
-                datagrams.dropped[Dropped::Unsolicited as usize] += 1;
+                traffic.dropped(Dropped::Unsolicited);
             }
             stream.has_room()
         });
