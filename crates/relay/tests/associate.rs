@@ -1,18 +1,18 @@
 //! UDP ASSOCIATE as clients of SOCKS5 meet it, on loopback.
 
+mod stage;
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use eyas::{Endpoint, Resolver};
 use eyas_relay::associate::{Dropped, datagram};
-use eyas_relay::{Ending, Limits, Proxy, Report, Running};
+use eyas_relay::{Ending, Limits};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::timeout;
 
-/// Nothing here takes so long; what does hangs.
-const HANGS: Duration = Duration::from_secs(60);
+use stage::{HANGS, Stage};
 
 /// Sends back what it hears, with its own word before it.
 async fn echo(at: IpAddr) -> SocketAddr {
@@ -27,23 +27,13 @@ async fn echo(at: IpAddr) -> SocketAddr {
     address
 }
 
-struct Stage {
-    running: Running,
-    reports: Receiver<Report>,
-}
-
 impl Stage {
     /// A proxy that knows `name.test` at this port by both addresses of loopback.
-    fn new(port: u16, limits: Limits) -> Self {
+    fn knowing_a_name(port: u16, limits: Limits) -> Self {
         let both = vec![IpAddr::from(Ipv6Addr::LOCALHOST), IpAddr::from(Ipv4Addr::LOCALHOST)];
         let resolver = Resolver::system().overriding("name.test", port, both);
         let endpoint = Endpoint::builder().resolver(resolver).build().expect("an endpoint");
-        let (sender, reports) = channel();
-        let builder = Proxy::builder(endpoint).limits(limits).reports(move |report| {
-            // A test that is over does not listen.
-            let _ = sender.send(report);
-        });
-        Self { running: builder.start().expect("a proxy"), reports }
+        Self::new(endpoint, |proxy| proxy.limits(limits))
     }
 
     /// A connection that has asked for an association, and where that is, or why there is none.
@@ -59,18 +49,6 @@ impl Stage {
         let ip: [u8; 4] = reply[6..10].try_into().expect("four");
         let port = u16::from_be_bytes([reply[10], reply[11]]);
         (tcp, Ok(SocketAddr::new(ip.into(), port)))
-    }
-
-    async fn report(&self) -> Report {
-        let mut waited = Duration::ZERO;
-        loop {
-            if let Ok(report) = self.reports.try_recv() {
-                return report;
-            }
-            assert!(waited < HANGS, "no report");
-            waited += Duration::from_millis(10);
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
     }
 }
 
@@ -90,7 +68,7 @@ async fn hear(socket: &UdpSocket) -> Vec<u8> {
 async fn datagrams_go_there_and_back_by_address_and_by_name() {
     let six = echo(Ipv6Addr::LOCALHOST.into()).await;
     let four = echo(Ipv4Addr::LOCALHOST.into()).await;
-    let stage = Stage::new(six.port(), Limits::default());
+    let stage = Stage::knowing_a_name(six.port(), Limits::default());
     let (tcp, at) = stage.associate().await;
     let at = at.expect("an association");
     let socket = UdpSocket::bind("127.0.0.1:0").await.expect("loopback");
@@ -122,7 +100,7 @@ async fn datagrams_go_there_and_back_by_address_and_by_name() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_family_that_does_not_answer_is_left() {
     let four = echo(Ipv4Addr::LOCALHOST.into()).await;
-    let stage = Stage::new(four.port(), Limits::default());
+    let stage = Stage::knowing_a_name(four.port(), Limits::default());
     let (_tcp, at) = stage.associate().await;
     let at = at.expect("an association");
     let socket = UdpSocket::bind("127.0.0.1:0").await.expect("loopback");
@@ -142,7 +120,7 @@ async fn a_family_that_does_not_answer_is_left() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sender_from_another_address_is_not_served() {
     let four = echo(Ipv4Addr::LOCALHOST.into()).await;
-    let stage = Stage::new(1, Limits::default());
+    let stage = Stage::knowing_a_name(1, Limits::default());
     let (tcp, at) = stage.associate().await;
     let at = at.expect("an association");
     let hostile = UdpSocket::bind("127.0.0.2:0").await.expect("loopback");
@@ -165,7 +143,7 @@ async fn a_sender_from_another_address_is_not_served() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn there_are_so_many_associations() {
-    let stage = Stage::new(1, Limits { associations: 1, ..Limits::default() });
+    let stage = Stage::knowing_a_name(1, Limits { associations: 1, ..Limits::default() });
     let (first, at) = stage.associate().await;
     at.expect("an association");
     assert_eq!(stage.associate().await.1, Err(1));

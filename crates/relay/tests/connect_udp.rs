@@ -1,8 +1,9 @@
 //! UDP through another proxy by CONNECT-UDP, on loopback.
 
+mod stage;
+
 use std::future::poll_fn;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use bytes::BytesMut;
@@ -13,15 +14,14 @@ use eyas_relay::connect_udp::capsule::{self, Capsules};
 use eyas_relay::handshake::{Protocol, Refusal};
 use eyas_relay::rules::Rules;
 use eyas_relay::users::Users;
-use eyas_relay::{Datagrams, Ending, Limits, Proxy, ProxyBuilder, Report, Running, Via};
+use eyas_relay::{Datagrams, Ending, Limits, ProxyBuilder, Via};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 
-/// Nothing here takes so long; what does hangs.
-const HANGS: Duration = Duration::from_secs(60);
+use stage::{HANGS, Stage};
 
 /// Sends back what it hears.
 async fn echo() -> SocketAddr {
@@ -36,33 +36,7 @@ async fn echo() -> SocketAddr {
     address
 }
 
-struct Stage {
-    running: Running,
-    reports: Receiver<Report>,
-}
-
 impl Stage {
-    fn new(endpoint: Endpoint, set: impl FnOnce(ProxyBuilder) -> ProxyBuilder) -> Self {
-        let (sender, reports) = channel();
-        let builder = Proxy::builder(endpoint).reports(move |report| {
-            // A test that is over does not listen.
-            let _ = sender.send(report);
-        });
-        Self { running: set(builder).start().expect("a proxy"), reports }
-    }
-
-    async fn report(&self) -> Report {
-        let mut waited = Duration::ZERO;
-        loop {
-            if let Ok(report) = self.reports.try_recv() {
-                return report;
-            }
-            assert!(waited < HANGS, "no report");
-            waited += Duration::from_millis(10);
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    }
-
     /// A client of SOCKS5 that has an association.
     async fn associate(&self) -> SocksClient {
         let mut tcp = TcpStream::connect(self.running.local_addr()).await.expect("it listens");

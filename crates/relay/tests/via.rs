@@ -1,13 +1,14 @@
 //! A proxy behind a proxy, on loopback.
 
+mod stage;
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use eyas::{Endpoint, Resolver, SecurityParameters, ServerIdentity};
 use eyas_http::Versions;
 use eyas_relay::users::Users;
-use eyas_relay::{Ending, Limits, Proxy, ProxyBuilder, Report, Running, Via, WonBy};
+use eyas_relay::{Ending, Limits, Via, WonBy};
 use tokio::io::copy_bidirectional;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
@@ -16,24 +17,9 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::server::TlsStream;
 
-/// Nothing here takes so long; what does hangs.
-const HANGS: Duration = Duration::from_secs(60);
-
-struct Stage {
-    running: Running,
-    reports: Receiver<Report>,
-}
+use stage::{HANGS, Stage};
 
 impl Stage {
-    fn new(endpoint: Endpoint, set: impl FnOnce(ProxyBuilder) -> ProxyBuilder) -> Self {
-        let (sender, reports) = channel();
-        let builder = Proxy::builder(endpoint).reports(move |report| {
-            // A test that is over does not listen.
-            let _ = sender.send(report);
-        });
-        Self { running: set(builder).start().expect("a proxy"), reports }
-    }
-
     /// A client that has asked for this by SOCKS5, and what it was told.
     async fn socks(&self, name: &str, port: u16) -> (TcpStream, u8) {
         let mut client = TcpStream::connect(self.running.local_addr()).await.expect("it listens");
@@ -44,10 +30,6 @@ impl Stage {
         let mut reply = [0; 12];
         client.read_exact(&mut reply).await.expect("a reply");
         (client, reply[3])
-    }
-
-    fn report(&self) -> Report {
-        self.reports.recv_timeout(HANGS).expect("a report")
     }
 }
 
@@ -133,7 +115,7 @@ async fn a_destination_is_reached_through_another_proxy() {
     let (mut client, code) = chain.near.socks("name.test", server.port()).await;
     assert_eq!(code, 0);
     assert_eq!(talk(&mut client).await, b"220 hello bytes");
-    let (near, far) = (chain.near.report(), chain.far.report());
+    let (near, far) = (chain.near.report().await, chain.far.report().await);
     assert_eq!((near.sent, near.received, near.end), (5, 15, Ending::Done));
     assert_eq!(near.won_by, Some(WonBy::Transport));
     let proxy = chain.far.running.local_addr();
@@ -148,7 +130,7 @@ async fn what_the_other_proxy_refuses_is_told() {
     let server = greeting().await;
     let chain = Chain::new(server.port(), "ada:wrong");
     assert_eq!(chain.near.socks("name.test", server.port()).await.1, 1);
-    let Ending::Refused(why) = chain.near.report().end else { panic!("it was refused") };
+    let Ending::Refused(why) = chain.near.report().await.end else { panic!("it was refused") };
     assert!(why.to_string().contains("407"), "{why}");
     assert!(!why.to_string().contains("wrong"), "{why}");
     let chain = Chain::new(server.port(), "ada:love%3Alace");
@@ -166,7 +148,7 @@ async fn who_does_not_speak_tls_where_it_is_spoken_is_not_heard() {
     // What it is told, if anything, is an alert of TLS.
     let _ = reading.await.expect("it ends");
     assert!(!read.starts_with(b"HTTP"), "{read:?}");
-    let Ending::Refused(why) = chain.far.report().end else { panic!("it was refused") };
+    let Ending::Refused(why) = chain.far.report().await.end else { panic!("it was refused") };
     assert!(why.to_string().contains("does not speak TLS"), "{why}");
 }
 
@@ -189,7 +171,8 @@ async fn many_destinations_share_a_connection_of_each_version_that_can() {
         for client in &mut clients {
             assert_eq!(talk(client).await, b"220 hello bytes", "{alpn}");
         }
-        let reports = [chain.near.report(), chain.near.report(), chain.near.report()];
+        let reports =
+            [chain.near.report().await, chain.near.report().await, chain.near.report().await];
         let races = reports.iter().filter(|report| report.race.is_some()).count();
         assert_eq!(races, if shares { 1 } else { 3 }, "{alpn}");
         for report in reports {
@@ -197,7 +180,7 @@ async fn many_destinations_share_a_connection_of_each_version_that_can() {
             assert_eq!(report.connection.expect("one").alpn.as_deref(), Some(alpn));
         }
         for _ in 0..3 {
-            let far = chain.far.report();
+            let far = chain.far.report().await;
             assert_eq!((far.sent, far.received, far.end), (5, 15, Ending::Done), "{alpn}");
             assert_eq!(far.user.as_deref(), Some("ada"), "{alpn}");
         }
@@ -260,14 +243,14 @@ async fn where_udp_is_swallowed_it_is_http2_and_a_cut_connection_is_replaced() {
     let mut rest = Vec::new();
     let reading = tokio::time::timeout(HANGS, kept.read_to_end(&mut rest));
     assert!(reading.await.expect("it ends").is_err(), "what was cut has not ended");
-    let report = chain.near.report();
+    let report = chain.near.report().await;
     assert!(matches!(report.end, Ending::Destination(_)), "{:?}", report.end);
     assert_eq!(report.connection.expect("one").alpn.as_deref(), Some("h2"));
 
     let (mut client, code) = chain.near.socks("name.test", server.port()).await;
     assert_eq!(code, 0, "there is a new one");
     assert_eq!(talk(&mut client).await, b"220 hello bytes");
-    let report = chain.near.report();
+    let report = chain.near.report().await;
     assert_eq!(report.end, Ending::Done);
     assert_eq!(report.connection.expect("one").alpn.as_deref(), Some("h2"));
 }
@@ -306,7 +289,7 @@ async fn a_proxy_that_makes_no_sense_is_named_with_the_destination() {
     let stage = near(trusted, (port, "ada:x"), |via| via, Limits::default());
     for _ in 0..2 {
         assert_eq!(stage.socks("name.test", 80).await.1, 1);
-        let Ending::Refused(why) = stage.report().end else { panic!("it was refused") };
+        let Ending::Refused(why) = stage.report().await.end else { panic!("it was refused") };
         let why = why.to_string();
         assert!(why.contains("https://proxy.test:") && why.contains("name.test:80"), "{why}");
     }
@@ -333,15 +316,15 @@ async fn a_proxy_that_never_answers_does_not_hold_up_the_others() {
     let mut silent = TcpStream::connect(address).await.expect("it listens");
     silent.write_all(name).await.expect("writes");
     assert_eq!(stage.socks("name.test", 80).await.1, 2);
-    let Ending::Refused(why) = stage.report().end else { panic!("it was refused") };
+    let Ending::Refused(why) = stage.report().await.end else { panic!("it was refused") };
     assert!(why.to_string().contains("403"), "{why}");
     drop(silent);
-    assert_eq!(stage.report().end, Ending::Left);
+    assert_eq!(stage.report().await.end, Ending::Left);
 
     // This bounds how long there is no answer, and not how long one may take.
     let limits = Limits { connect_time: Duration::from_secs(2), ..Limits::default() };
     let stage = near(trusted, (port, "ada:x"), |via| via, limits);
     assert_eq!(stage.socks("silent.test", 80).await.1, 6);
-    let Ending::Refused(why) = stage.report().end else { panic!("it was refused") };
+    let Ending::Refused(why) = stage.report().await.end else { panic!("it was refused") };
     assert!(why.to_string().contains("https://proxy.test:"), "{why}");
 }

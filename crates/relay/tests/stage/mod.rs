@@ -1,0 +1,38 @@
+//! A proxy on loopback, and what it reports.
+
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use eyas::Endpoint;
+use eyas_relay::{Proxy, ProxyBuilder, Report, Running};
+
+/// Nothing here takes so long; what does hangs.
+pub(crate) const HANGS: Duration = Duration::from_secs(60);
+
+pub(crate) struct Stage {
+    pub(crate) running: Running,
+    reports: Receiver<Report>,
+}
+
+impl Stage {
+    pub(crate) fn new(endpoint: Endpoint, set: impl FnOnce(ProxyBuilder) -> ProxyBuilder) -> Self {
+        let (sender, reports) = channel();
+        let builder = Proxy::builder(endpoint).reports(move |report| {
+            // A test that is over does not listen.
+            let _ = sender.send(report);
+        });
+        Self { running: set(builder).start().expect("a proxy"), reports }
+    }
+
+    pub(crate) async fn report(&self) -> Report {
+        let mut waited = Duration::ZERO;
+        loop {
+            if let Ok(report) = self.reports.try_recv() {
+                return report;
+            }
+            assert!(waited < HANGS, "no report");
+            waited += Duration::from_millis(10);
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
