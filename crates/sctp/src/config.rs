@@ -155,6 +155,10 @@ pub struct AssociationConfig {
     pub primary_switchover_max_retrans: Option<u32>,
     /// `Max.Init.Retransmits`.
     pub max_init_retransmits: u32,
+    /// The limit of the timeout of INIT and COOKIE ECHO as it doubles (RFC 6458 §8.1.3,
+    /// `sinit_max_init_timeo`). The first timeout is always `rto_initial`. With `None`, the limit
+    /// is `rto_max`.
+    pub max_init_timeout: Option<Duration>,
     /// How long the peer may accept none of the remaining data of an association that is shutting
     /// down, before it is aborted. `None` waits as long as the peer answers. If the peer accepts
     /// data, it must accept at least 1/32 of the total within each such period.
@@ -260,6 +264,7 @@ impl Default for AssociationConfig {
             potentially_failed_max_retrans: 0,
             primary_switchover_max_retrans: None,
             max_init_retransmits: 8,
+            max_init_timeout: None,
             shutdown_stall: Some(Duration::from_secs(60)),
             hb_interval: Some(Duration::from_secs(30)),
             max_probe_interval: None,

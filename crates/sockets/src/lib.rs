@@ -26,7 +26,7 @@
 //!
 //! | what | how |
 //! | --- | --- |
-//! | `SCTP_ADAPTATION_LAYER`, `SCTP_EXPOSE_POTENTIALLY_FAILED_STATE` 1, `SCTP_PLPMTUD_PROBE_INTERVAL`, cookie life, `max_timeout` of `SCTP_INITMSG`, flow label, DSCP, options of IP | kept and given back, without an effect |
+//! | `SCTP_ADAPTATION_LAYER`, `SCTP_EXPOSE_POTENTIALLY_FAILED_STATE` 1, `SCTP_PLPMTUD_PROBE_INTERVAL`, cookie life, flow label, DSCP, options of IP | kept and given back, without an effect |
 //! | `SCTP_PEER_ADDR_PARAMS` of one address | counts for all addresses of the association |
 //! | `SCTP_SET_PEER_PRIMARY_ADDR`, `SCTP_AUTO_ASCONF` | where ASCONF was agreed on |
 //! | `SCTP_GET_ASSOC_STATS` | counts of chunks are zero |

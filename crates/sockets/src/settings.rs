@@ -219,6 +219,7 @@ pub(crate) fn association_config(
     config.primary_switchover_max_retrans =
         (own.switchover_threshold != u16::MAX).then(|| own.switchover_threshold.into());
     config.max_init_retransmits = own.init.max_attempts.into();
+    config.max_init_timeout = Some(milliseconds(own.init.max_timeout.into()));
     let beats = address.flags & spp::HB_ENABLE != 0 && address.hb_interval > 0;
     config.hb_interval = beats.then(|| milliseconds(address.hb_interval));
     config.max_burst = own.max_burst;

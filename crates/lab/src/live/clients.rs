@@ -78,13 +78,17 @@ impl Run for ClientsSetup {
 }
 
 fn topology(setup: &ClientsSetup, seed: u64) -> Topology {
-    let late = match setup.late.what {
-        Late::Ipv6 => setup.late.by.0,
-        _ => Duration::ZERO,
+    let by = setup.late.by.0;
+    let (late_four, late_six) = match setup.late.what {
+        Late::Ipv6 => (Duration::ZERO, by),
+        Late::Everything => (by, by),
+        Late::Nothing | Late::A | Late::Aaaa | Late::Https => (Duration::ZERO, Duration::ZERO),
     };
-    let four = PathTopology { ipv6: None, ..PathTopology::numbered(1, FOUR) };
+    let mut four = PathTopology { ipv6: None, ..PathTopology::numbered(1, FOUR) };
     let mut six = PathTopology { ipv4: None, ..PathTopology::numbered(2, SIX) };
-    *six.link_mut(Direction::Backward) = LinkConfig { delay: late, ..LinkConfig::default() };
+    for (path, delay) in [(&mut four, late_four), (&mut six, late_six)] {
+        *path.link_mut(Direction::Backward) = LinkConfig { delay, ..LinkConfig::default() };
+    }
     Topology { paths: vec![four, six], ..Topology::default() }.with_seed(seed)
 }
 
@@ -125,7 +129,7 @@ impl Trial<'_> {
                 break;
             };
             let mut measures = measures::measure(&seen, &name, ended);
-            let late = |record_type| self.setup.late.of_answer(record_type);
+            let late = |record_type| self.setup.late.of_answer_seen(record_type);
             if let Some(behind) = behind::behind(&seen, late) {
                 measures.insert("behind", behind);
             }

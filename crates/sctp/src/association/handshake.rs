@@ -154,13 +154,14 @@ impl Association {
             State::CookieEchoed(echoed) => self.next_for_cookie(t1.path, &echoed.cookie),
             _ => self.next_after(t1.path, |path| path.state() != PathState::Unconfirmed),
         };
+        let largest = self.config.max_init_timeout.unwrap_or(self.config.rto_max);
         match &mut self.state {
             State::CookieWait(wait) => {
-                wait.t1.again(now, path, &self.config);
+                wait.t1.again(now, path, largest);
                 self.send_init();
             }
             State::CookieEchoed(echoed) => {
-                echoed.t1.again(now, path, &self.config);
+                echoed.t1.again(now, path, largest);
                 echoed.wanted = true;
             }
             _ => {}

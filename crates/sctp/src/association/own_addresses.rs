@@ -188,7 +188,7 @@ impl Association {
         let next = self.paths.for_retransmission(asked_on);
         if let Some(dynamic) = self.dynamic_address.as_mut().filter(|_| self.state.is_up()) {
             counters.retransmissions += 1;
-            dynamic.asking.ask_again(now, next, &self.config);
+            dynamic.asking.ask_again(now, next, self.config.rto_max);
         }
         self.send_asconf(now, counters);
     }

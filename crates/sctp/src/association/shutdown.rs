@@ -129,7 +129,7 @@ impl Association {
             return self.end(Ending::Quiet, Event::Lost(LossReason::PeerUnreachable));
         }
         let path = self.paths.for_retransmission(last);
-        farewell.t2.again(now, path, &self.config);
+        farewell.t2.again(now, path, self.config.rto_max);
         counters.retransmissions += 1;
         if matches!(self.state, State::ShutdownSent(_)) {
             self.send_shutdown(path, counters);

@@ -5,7 +5,6 @@ use bytes::Bytes;
 use core::time::Duration;
 
 use super::init_params::InitParams;
-use crate::config::AssociationConfig;
 use crate::endpoint::AssociationState;
 use crate::identifier::PathId;
 
@@ -121,9 +120,9 @@ impl Retry {
         Self { due: now.saturating_add(timeout), timeout, retransmissions: 0, path, sent: now }
     }
 
-    /// It is sent again, on `path`: the timeout doubles (RFC 9260 §6.3.3 E2).
-    pub(crate) fn again(&mut self, now: Duration, path: PathId, config: &AssociationConfig) {
-        self.timeout = self.timeout.saturating_mul(2).min(config.rto_max);
+    /// It is sent again, on `path`: the timeout doubles up to `largest` (RFC 9260 §6.3.3 E2).
+    pub(crate) fn again(&mut self, now: Duration, path: PathId, largest: Duration) {
+        self.timeout = self.timeout.saturating_mul(2).min(largest);
         self.due = now.saturating_add(self.timeout);
         self.retransmissions += 1;
         self.path = path;

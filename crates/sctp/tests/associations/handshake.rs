@@ -61,6 +61,22 @@ fn silence_ends_after_max_init_retransmits() {
 }
 
 #[test]
+fn max_init_timeout_limits_the_timeouts_after_the_first() {
+    let mut config = listening();
+    config.association.rto_initial = ms(3000);
+    config.association.max_init_retransmits = 2;
+    config.association.max_init_timeout = Some(ms(300));
+    let mut world = World::with(config, listening());
+    world.network.cut = vec![0];
+    let id = world.connect();
+    world.run_for(ms(3599));
+    assert_eq!(world.hosts[A].events, []);
+    world.run_for(ms(1));
+    assert_eq!(world.hosts[A].events, [(id, Event::Lost(LossReason::NoAnswer))]);
+    assert_eq!(world.ladder.len(), 3);
+}
+
+#[test]
 fn what_is_handed_in_early_goes_with_the_cookie() {
     let mut world = World::new();
     let a = world.connect();

@@ -60,6 +60,14 @@ impl LateSetup {
         };
         if is_late { self.by.0 } else { Duration::ZERO }
     }
+
+    /// Returns the same as the client sees it, behind a link that delays every packet.
+    pub(super) fn of_answer_seen(self, record_type: RecordType) -> Duration {
+        match self.what {
+            Late::Everything => self.by.0,
+            _ => self.of_answer(record_type),
+        }
+    }
 }
 
 impl Zone {

@@ -118,6 +118,8 @@ pub enum Late {
     Https,
     /// All packets from IPv6 addresses to the client.
     Ipv6,
+    /// All packets to the client, those of the name server too.
+    Everything,
 }
 
 /// The maximum number of trials or fetches of one run.

@@ -5,7 +5,6 @@ use core::net::{IpAddr, Ipv4Addr};
 use core::time::Duration;
 
 use crate::association::state::Retry;
-use crate::config::AssociationConfig;
 use crate::error::Error;
 use crate::identifier::PathId;
 use crate::serial::AsconfNumber;
@@ -226,9 +225,9 @@ impl Asking {
     }
 
     /// Sends the same request again, over `path` (RFC 5061 §5.1, B4).
-    pub(crate) fn ask_again(&mut self, now: Duration, path: PathId, config: &AssociationConfig) {
+    pub(crate) fn ask_again(&mut self, now: Duration, path: PathId, rto_max: Duration) {
         if let Some(asked) = &mut self.asked {
-            asked.t4.again(now, path, config);
+            asked.t4.again(now, path, rto_max);
             asked.unsent = true;
         }
     }

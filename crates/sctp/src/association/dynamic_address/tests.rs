@@ -143,7 +143,7 @@ fn the_same_request_goes_again_until_it_is_answered() {
     assert_eq!(here.asking.expired(RTO / 2), None);
     assert_eq!(here.asking.expired(RTO), Some(PATH));
     here.asking.request(AsconfRequest::Add(ip(3))).unwrap();
-    here.asking.ask_again(RTO, PathId(4), &AssociationConfig::default());
+    here.asking.ask_again(RTO, PathId(4), AssociationConfig::default().rto_max);
     let polled = here.asking.poll_chunk(RTO, PATH, RTO, None);
     assert_eq!(polled, Some((PathId(4), first)), "nothing is added to it");
     assert_eq!(here.asking.next_timeout(), Some(RTO * 3));
