@@ -257,7 +257,7 @@ impl Life {
         };
         tcp.write_all(&handshake.granted(None)).await.map_err(|_| Ending::Left)?;
         drop(handshake);
-        Ok(self.carry_datagrams(shared, tcp, way, (&rest, None)).await)
+        Ok(self.carry_datagrams(shared, tcp, (destination, way), (&rest, None)).await)
     }
 
     /// Gets ready to send datagrams to a destination.
@@ -275,7 +275,7 @@ impl Life {
         &mut self,
         shared: &Shared,
         client: &mut Client,
-        way: UdpWay,
+        (destination, way): (&Destination, UdpWay),
         said: (&[u8], Option<HttpDatagrams>),
     ) -> Ending {
         if let UdpWay::Via(far) = &way {
@@ -283,11 +283,16 @@ impl Life {
         }
         let idle_time = shared.limits.idle_time;
         let datagrams = self.datagrams.insert(Datagrams::default());
-        let traffic = Traffic::new(&mut self.passed, datagrams);
-        match way {
-            UdpWay::Direct(peer) => connect_udp::serve(shared, client, said, peer, traffic).await,
-            UdpWay::Via(far) => connect_udp::forward(idle_time, client, said, far, traffic).await,
+        let mut traffic = Traffic::new(&mut self.passed, datagrams);
+        let moved = &mut traffic;
+        let ending = match way {
+            UdpWay::Direct(peer) => connect_udp::serve(shared, client, said, peer, moved).await,
+            UdpWay::Via(far) => connect_udp::forward(idle_time, client, said, far, moved).await,
+        };
+        if let Some((asked, is_answered)) = traffic.quic() {
+            shared.note_quic(destination, asked, is_answered);
         }
+        ending
     }
 
     /// Datagrams for a client that asked for an association.

@@ -208,6 +208,8 @@ impl ProxyBuilder {
             admission: Admission::new(&self.limits),
             associations: Semaphore::new(self.limits.associations.min(Semaphore::MAX_PERMITS)),
             limits: self.limits,
+            unanswered: std::sync::Mutex::default(),
+            epoch: tokio::time::Instant::now(),
             counters: Counters::default(),
             observers: self.observers,
             drain: CancellationToken::new(),

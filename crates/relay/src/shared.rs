@@ -1,15 +1,19 @@
 //! What all clients of a proxy share.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use eyas::Endpoint;
 use eyas::race::policy::Policy;
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::admission::Admission;
+use crate::connect_udp::Unanswered;
+use crate::handshake::Destination;
 use crate::rules::Rules;
 use crate::stats::{Counters, Stats};
 use crate::users::Users;
@@ -45,6 +49,9 @@ pub(crate) struct Shared {
     pub(crate) admission: Arc<Admission>,
     /// Room for associations.
     pub(crate) associations: Semaphore,
+    /// Destinations from which QUIC has had no answer, by the time since `epoch`.
+    pub(crate) unanswered: Mutex<Unanswered>,
+    pub(crate) epoch: Instant,
     pub(crate) counters: Counters,
     pub(crate) observers: Observers,
     /// Cancelled when no new clients are wanted.
@@ -66,6 +73,19 @@ impl Shared {
         let free = self.associations.available_permits();
         let associations = self.limits.associations.saturating_sub(free);
         self.counters.snapshot(self.admission.open(), associations)
+    }
+
+    /// Returns for how much longer datagrams to a destination are refused, because QUIC has had no answer
+    /// from there.
+    pub(crate) fn unanswered_for(&self, destination: &Destination) -> Option<Duration> {
+        let unanswered = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner);
+        unanswered.refused_for(self.epoch.elapsed(), destination)
+    }
+
+    /// Notes whether a client that began a connection of QUIC so long ago has had an answer.
+    pub(crate) fn note_quic(&self, destination: &Destination, asked: Duration, is_answered: bool) {
+        let mut unanswered = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner);
+        unanswered.ended(self.epoch.elapsed(), destination, asked, is_answered);
     }
 
     pub(crate) fn report(&self, report: Report) {

@@ -199,6 +199,7 @@ impl Stream<'_> {
         let beside = beside.map(|beside| beside.open());
         let granted = granted(request, responder, Wanted::Datagrams).await;
         let Some(mut client) = granted else { return Ending::Left };
+        let way = (&destination, way);
         self.life.carry_datagrams(self.shared, &mut client, way, (b"", beside)).await
     }
 

@@ -35,7 +35,7 @@ pub(crate) async fn forward(
     client: &mut Client,
     (rest, frames): (&[u8], Option<HttpDatagrams>),
     mut far: Far,
-    mut traffic: Traffic<'_>,
+    traffic: &mut Traffic<'_>,
 ) -> Ending {
     let mut near = CapsuleStream::new(client, rest).with_frames(frames, false);
     let beside = far.take_datagrams();
@@ -46,6 +46,7 @@ pub(crate) async fn forward(
                 // What the other side does not take is lost, as on any line.
                 Ok(Event::Datagram(_)) if !far.has_room() => traffic.dropped(Dropped::Full),
                 Ok(Event::Datagram(data)) => {
+                    traffic.begins(&data);
                     far.put(&data);
                     traffic.sent(data.len());
                 }
@@ -91,6 +92,12 @@ pub(crate) async fn reach(
     if let Verdict::Denied(why) = verdict {
         return Err(Refusal::NotAllowed(why.to_string()));
     }
+    if let Some(left) = shared.unanswered_for(to) {
+        let seconds = left.as_secs().max(1);
+        return Err(Refusal::TimedOut(format!(
+            "{to} has answered no datagrams of QUIC; use TCP, or ask again in {seconds} s"
+        )));
+    }
     if let Some(via) = &shared.via {
         return via.reach(Wanted::Datagrams, to, race).await.map(UdpWay::Via);
     }
@@ -130,11 +137,11 @@ async fn addresses(shared: &Shared, to: &Destination) -> Vec<IpAddr> {
 }
 
 /// A tunnel at work.
-struct Running<'a> {
+struct Running<'a, 'b> {
     stream: CapsuleStream<&'a mut Client>,
     peer: Peer,
     epoch: Instant,
-    traffic: Traffic<'a>,
+    traffic: &'a mut Traffic<'b>,
 }
 
 /// Passes datagrams on until the client ends its stream, or nothing has moved for long. `rest` is what the
@@ -144,7 +151,7 @@ pub(crate) async fn serve(
     client: &mut Client,
     (rest, frames): (&[u8], Option<HttpDatagrams>),
     peer: Peer,
-    traffic: Traffic<'_>,
+    traffic: &mut Traffic<'_>,
 ) -> Ending {
     let stream = CapsuleStream::new(client, rest).with_frames(frames, false);
     let mut running = Running { stream, peer, epoch: Instant::now(), traffic };
@@ -155,7 +162,7 @@ pub(crate) async fn serve(
     ending
 }
 
-impl Running<'_> {
+impl Running<'_, '_> {
     async fn run(&mut self, shared: &Shared) -> Ending {
         loop {
             let idle = self.traffic.idle(shared.limits.idle_time);
@@ -180,6 +187,7 @@ impl Running<'_> {
         loop {
             match self.peer.sockets.send(data, to) {
                 Ok(()) => {
+                    self.traffic.begins(data);
                     return self.traffic.sent(data.len());
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
