@@ -8,6 +8,7 @@
 //! | --- | --- |
 //! | HTTPS, AAAA and A are queried at once, a family only if it has connectivity | HEv3 §4.1 |
 //! | the race begins when the preferred answers are in, or after the Resolution Delay | HEv3 §4.2 |
+//! | an answer that may have the address that worked recently is among the preferred ones | ours |
 //! | AliasMode is followed, the addresses of ServiceMode targets are queried | RFC 9460 §2.4, §3 |
 //! | after the records comes what would be tried without them, unless all have ECH that is relied on | RFC 9460 §3, RFC 9848 §5.1 |
 //! | hints are used until the addresses themselves are known, and come last if there are none | RFC 9460 §7.3 |
@@ -341,7 +342,8 @@ impl Resolution {
         let relies = self.setup.policy.rely_on_ech && self.is_protected(&chain);
         self.known = Known {
             has_address: services.iter().any(|service| self.is_usable(service)),
-            is_settled: self.is_settled(&chain, &services),
+            is_settled: self.is_settled(&chain, &services)
+                && !self.awaits_what_worked(&services, now),
             waits_for_records: relies && chain.end == End::Pending,
             is_complete: self.questions.iter().all(|question| question.answer.is_some()),
             services: Arc::new(services),
@@ -410,6 +412,25 @@ impl Resolution {
             || self
                 .question(&service.name, record_type)
                 .is_none_or(|question| question.answer.is_some())
+    }
+
+    /// Returns whether an address that worked recently may still be in an answer to come, and none that
+    /// did is known yet. Without this, an answer of the other family that is ahead by a microsecond would
+    /// cost a Connection Attempt Delay wherever that family is broken.
+    fn awaits_what_worked(&self, services: &[ServiceInfo], now: Duration) -> bool {
+        let mut worked = self.setup.view.worked(now).peekable();
+        let known = || services.iter().flat_map(|service| &service.addresses);
+        let is_due = |family| {
+            let record_type = match family {
+                Family::V6 => RecordType::Aaaa,
+                Family::V4 => RecordType::A,
+            };
+            let of_type = |question: &&Question| question.query.record_type == record_type;
+            self.questions.iter().filter(of_type).any(|question| question.answer.is_none())
+        };
+        worked.peek().is_some()
+            && !worked.clone().any(|ip| known().any(|address| address.ip == ip))
+            && worked.any(|ip| is_due(Family::of(ip)))
     }
 
     /// Returns whether the caller relies on the records and they are unavailable (RFC 9460 §3.1).

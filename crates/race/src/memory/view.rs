@@ -1,7 +1,10 @@
 //! What one race needs to know: the rows of its host and of its network.
 
 use alloc::{collections::BTreeMap, vec::Vec};
-use core::{net::SocketAddr, time::Duration};
+use core::{
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -129,6 +132,17 @@ impl View {
             }
             own => own,
         }
+    }
+
+    /// Returns the addresses of the host that were reached recently, over any transport.
+    pub(crate) fn worked(&self, now: Duration) -> impl Iterator<Item = IpAddr> + Clone + '_ {
+        let is_good = move |entry: &PeerEntry| {
+            matches!(entry.verdict(now, &self.config), Verdict::Good { .. })
+        };
+        self.peers
+            .iter()
+            .filter(move |(_, entry)| is_good(entry))
+            .map(|((_, _, address), _)| address.ip())
     }
 
     /// Returns the trust that the view is for.

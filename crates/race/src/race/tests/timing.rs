@@ -3,7 +3,8 @@
 use super::scene::*;
 use crate::candidate::Transport;
 use crate::dns::RecordType;
-use crate::evidence::{Cause, Level};
+use crate::evidence::{Cause, Level, Trust};
+use crate::memory::{Config, Memory, View};
 use crate::policy::Policy;
 
 fn tcp_only() -> Policy {
@@ -115,4 +116,32 @@ fn nothing_starts_before_dns_has_answered() {
     assert!(scene.until(5_000).is_empty());
     scene.answer(&[V4]);
     assert_eq!(scene.until(5_000), ["5000 start 0 tcp 192.0.2.1"]);
+}
+
+/// IPv4 has just worked, so its answer is awaited, but not for longer than IPv6's would be.
+///
+/// ```text
+/// 0     HTTPS -, AAAA     1     A ─ 4 ──▶
+/// 0     HTTPS -, AAAA     50      ─ 6 ──▶
+/// ```
+#[test]
+fn an_answer_that_may_have_what_worked_recently_is_awaited() {
+    let mut memory = Memory::new(Config::default());
+    memory.learn(&good(Transport::Tcp), &Trust::default());
+    let mut setup = setup(tcp_only());
+    setup.view = memory.view(&setup.network.id, &setup.target.host, &Trust::default(), EPOCH);
+    let ahead = |setup| {
+        let mut scene = Scene::unanswered(setup);
+        scene.answer_only(RecordType::Https, &[]);
+        scene.answer_only(RecordType::Aaaa, &[V6]);
+        scene
+    };
+    let mut scene = ahead(setup.clone());
+    assert_eq!(scene.until(1), Vec::<String>::new());
+    scene.answer_only(RecordType::A, &[V4]);
+    assert_eq!(scene.until(20), ["1 start 0 tcp 192.0.2.1"]);
+    let mut scene = ahead(setup.clone());
+    assert_eq!(scene.until(60), ["50 start 0 tcp 2001:db8::1"]);
+    setup.view = View::empty();
+    assert_eq!(ahead(setup).until(0), ["0 start 0 tcp 2001:db8::1"]);
 }
