@@ -30,6 +30,8 @@ const WIREGUARD_PORT: u16 = 7113;
 pub(super) const TUNNEL_AT: SocketAddr = loopback(7100);
 const MPTCP_AT: SocketAddr = loopback(7101);
 const SSH_AT: SocketAddr = loopback(7102);
+/// Transfers of each program over a pair of lines.
+const BULKS: usize = 3;
 /// The lines' addresses at both sides (`docs/netem.md`).
 const HERE: [&str; 2] = ["198.18.1.1", "198.18.2.1"];
 const THERE: [&str; 2] = ["198.18.1.2", "198.18.2.2"];
@@ -105,7 +107,9 @@ pub(super) fn near(programs: &Programs, directory: &Path, amounts: &Amounts) -> 
             }
         };
         let way = started.way;
-        tell(name, BULK, bulk(way, amounts.bytes));
+        for _ in 0..BULKS {
+            tell(name, BULK, bulk(way, amounts.bytes));
+        }
         tell(name, KEYSTROKE, keystrokes(way, amounts.keystrokes));
         for (line, column) in LINES.into_iter().zip([FIRST_DIES, SECOND_DIES]) {
             let change = |state: &str| {
