@@ -75,7 +75,7 @@ async fn said_to(connector: Connector, url: &str) -> String {
 }
 
 #[tokio::test]
-async fn hyper_races_and_speaks_http2_where_alpn_says_so() {
+async fn hyper_races_and_uses_http2_if_negotiated() {
     let running = start().await;
     let told = hyper::get(endpoint(&running, &[NOBODY, HERE]), &url(&running)).await;
     let here = SocketAddr::new(HERE, running.local_addr().port());
@@ -84,7 +84,7 @@ async fn hyper_races_and_speaks_http2_where_alpn_says_so() {
 }
 
 #[tokio::test]
-async fn a_connector_offers_what_its_client_speaks() {
+async fn a_connector_offers_the_protocols_of_its_client() {
     let running = start().await;
     let connector = Connector::new(endpoint(&running, &[HERE]));
     let http1 = connector.clone().versions(Versions::HTTP_1);
@@ -94,7 +94,7 @@ async fn a_connector_offers_what_its_client_speaks() {
 }
 
 #[tokio::test]
-async fn a_connector_puts_tls_below_http_urls_if_asked() {
+async fn a_connector_uses_tls_for_http_urls_if_requested() {
     let running = start().await;
     let connector = Connector::new(endpoint(&running, &[HERE])).always_tls();
     let http = url(&running).replace("https:", "http:");
@@ -143,7 +143,7 @@ async fn ureq_races_and_keeps_its_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ureq_is_told_of_timeouts_and_lost_races() {
+async fn ureq_gets_timeouts_and_lost_races_as_errors() {
     let running = start().await;
     let silent = tokio::net::TcpListener::bind((HERE, 0)).await.expect("a socket");
     let silent = format!("http://{}/", silent.local_addr().expect("an address"));

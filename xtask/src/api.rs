@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_added_and_removed_is_told() {
+    fn additions_and_removals_are_reported() {
         let listed = "pub fn a::one()\npub fn a::two()\n";
         assert!(differences(listed, listed).is_empty());
         let found = "pub fn a::two()\npub fn a::three()\n";
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_and_variants_are_counted_apart() {
+    fn fields_and_variants_are_counted_separately() {
         let surface = "pub mod eyas_a\npub struct eyas_a::B\npub eyas_a::B::c: u8\n\
             #[non_exhaustive] pub enum eyas_a::D\npub eyas_a::D::E(u8)\n\
             #[non_exhaustive] pub eyas_a::D::F\nimpl eyas_a::D\n";
@@ -180,13 +180,13 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_list_is_refused() {
+    fn a_crate_without_a_list_is_refused() {
         assert!(main(&["--fast"]).is_err_and(|why| why.contains("--bless")));
         assert!(main(&["eyas-netem"]).is_err_and(|why| why.contains("eyas-http")));
     }
 
     #[test]
-    fn each_library_is_where_its_list_is_looked_for() {
+    fn each_library_has_its_list() {
         for library in LIBRARIES {
             let manifest = workspace().join(library.folder).join("Cargo.toml");
             let text = fs::read_to_string(&manifest).expect("the manifest");

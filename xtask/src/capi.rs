@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_at_run_time_is_the_linkers() {
+    fn the_soname_matches_the_linkers() {
         let script = workspace().join(PACKAGE).join("build.rs");
         let script = fs::read_to_string(script).expect("the build script");
         assert!(script.contains(&format!("-soname,{SONAME}\"")));

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_is_not_there_is_named() {
+    fn an_unknown_step_is_named() {
         assert!(choose(&["--only", "tydy"]).err().unwrap().contains("tydy"));
         assert!(choose(&["--only"]).is_err());
         assert!(choose(&["--verbose"]).is_err());

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn pure_crates_are_held_to_more() {
+    fn pure_crates_have_stricter_rules() {
         let content = "//! A map.\nuse std::collections::HashMap;\n";
         assert_eq!(check_file("crates/eyas/src/map.rs", content), []);
         assert_eq!(check_file("crates/race/src/map.rs", content).len(), 1);

@@ -73,7 +73,7 @@ fn is_pointer(name: &str) -> bool {
 }
 
 #[test]
-fn the_header_is_what_the_source_says() {
+fn the_header_matches_the_source() {
     let (file, made) = (place().join("include/eyas.h"), made());
     if std::env::var_os("EYAS_WRITE_HEADER").is_some() {
         fs::write(&file, &made).expect("the header can be written");

@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_in_docs_is_this_one() {
+    fn the_table_in_docs_matches_this_one() {
         let page = include_str!("../../../docs/exit-codes.md");
         let mut rows = page.lines().filter(|line| line.starts_with("| ")).skip(2);
         assert_eq!(rows.next(), Some("| 0 | | Success. |"));
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_has_gone_is_not_a_write_error() {
+    fn a_closed_reader_is_not_a_write_error() {
         let gone = io::Error::from(io::ErrorKind::BrokenPipe);
         assert_eq!(Failure::write("x", &gone).kind, Kind::BrokenPipe);
         let full = io::Error::from(io::ErrorKind::StorageFull);

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_certificate_made_on_the_spot_says_what_it_is() {
+    fn a_self_signed_certificate_names_its_hosts() {
         let name = format!("{}.test", "x".repeat(60));
         for (names, subject) in [
             (vec!["peer.test", "127.0.0.1"], "CN=eyas self-signed for peer.test".to_owned()),
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_of_others_is_not_taken_for_one() {
+    fn other_certificates_are_not_taken_for_one_made_by_eyas() {
         let nobody = ServerIdentity::on_the_spot(Vec::new(), "nobody.invalid".to_owned());
         assert!(!is_self_signed_by_eyas(nobody.expect("an identity").certificate()));
         assert!(!is_self_signed_by_eyas(&CertificateDer::from(b"eyas self-signed for x".to_vec())));

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_taken_in_turn_by_family() {
+    fn addresses_are_used_in_turn_by_family() {
         let parse = |text: &str| text.parse::<IpAddr>().expect("an address");
         let all = ["127.0.0.1", "::1", "127.0.0.2"].map(parse);
         let local = LocalAddresses::new(&all);

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn transports_are_counted_apart() {
+    fn transports_are_counted_separately() {
         let tally = Tally::default();
         tally.started(Transport::Tcp);
         tally.started(Transport::Tcp);

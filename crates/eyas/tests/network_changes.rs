@@ -36,8 +36,8 @@ const SECOND: [&str; 3] = [
 ];
 
 #[test]
-fn a_move_to_another_network_is_told_once_the_way_out_changes() {
-    namespace::in_its_own("a_move_to_another_network_is_told_once_the_way_out_changes", inside);
+fn a_change_of_the_default_route_is_reported() {
+    namespace::in_its_own("a_change_of_the_default_route_is_reported", inside);
 }
 
 fn inside() {

@@ -126,7 +126,7 @@ async fn an_association_begins_with_a_path_to_each_address() {
 }
 
 #[tokio::test]
-async fn addresses_are_taken_back_and_given_again() {
+async fn addresses_are_removed_and_added_again() {
     let config = changing();
     let listener = listener(&THEIRS, &config);
     let ours = connect(THEIRS[0], &OURS, &listener, &config).await.into_sctp().unwrap();

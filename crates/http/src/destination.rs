@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_not_shown_by_what_refuses_its_url() {
+    fn the_error_about_a_url_does_not_show_its_password() {
         for text in ["https://ada:secret@a b/", "ftp://ada:secret@a.example/"] {
             let told = parse(text).expect_err(text).to_string();
             assert!(told.contains("ada:***@a") && !told.contains("secret"), "{told}");

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn only_a_writer_that_is_shut_down_ends_the_body_well() {
+    async fn only_a_shut_down_writer_completes_the_body() {
         for ends in [true, false] {
             let (mut writer, body) = pipe();
             writer.write_all(b"some bytes").await.unwrap();

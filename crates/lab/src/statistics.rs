@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_no_interval_says_so() {
+    fn statistics_without_an_interval_say_so() {
         assert_eq!(Summary::of(&[4.0]), Some(Summary { value: 4.0, interval: None, samples: 1 }));
         assert_eq!(Summary::of(&[]), None);
         assert_eq!(Summary::of(&[1.0, f64::NAN]), None);

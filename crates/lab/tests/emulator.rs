@@ -93,8 +93,8 @@ fn packets_of_both_families_take_their_time() {
 }
 
 #[test]
-fn what_is_lost_is_counted_and_links_change() {
-    if !may_go_on("what_is_lost_is_counted_and_links_change") {
+fn losses_are_counted_and_links_change() {
+    if !may_go_on("losses_are_counted_and_links_change") {
         return;
     }
     let lossy = LinkConfig { loss: LossConfig::List(vec![1, 2]), ..LinkConfig::default() };
@@ -159,8 +159,8 @@ fn tcp_passes_a_nat_and_its_packets_are_captured() {
 }
 
 #[test]
-fn a_path_may_be_called_what_ip_has_another_meaning_for() {
-    if !may_go_on("a_path_may_be_called_what_ip_has_another_meaning_for") {
+fn a_path_may_be_named_like_a_keyword_of_ip() {
+    if !may_go_on("a_path_may_be_named_like_a_keyword_of_ip") {
         return;
     }
     let names =
@@ -181,8 +181,8 @@ fn a_path_may_be_called_what_ip_has_another_meaning_for() {
 }
 
 #[test]
-fn nothing_that_ran_inside_remains() {
-    if !may_go_on("nothing_that_ran_inside_remains") {
+fn no_process_inside_survives() {
+    if !may_go_on("no_process_inside_survives") {
         return;
     }
     let emulator = Emulator::start(&Topology::single(&LinkConfig::default())).unwrap();

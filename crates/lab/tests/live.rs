@@ -48,7 +48,7 @@ fn every_trial_without_loss_has_a_connection_and_ends_at_http3() {
 }
 
 #[test]
-fn servers_with_and_without_http3_are_told_apart() {
+fn servers_with_and_without_http3_are_distinguished() {
     let set = [SMALL[0], SMALL[1], "live.swallowed=0 %", "live.link.loss=0 %"];
     for (point, second) in [("records_100pc", [100.0; 3]), ("records_0pc", [0.0; 3])] {
         let Some(result) = run("h3-policies", point, &set, false) else { return };
@@ -77,7 +77,7 @@ fn every_stack_moves_data_over_several_paths() {
 }
 
 #[test]
-fn a_client_of_others_is_told_by_its_packets() {
+fn a_third_party_client_is_measured_by_its_packets() {
     let client = "id = 'any'\nversion = 'curl --version'
         command = 'curl -sS -o /dev/null --cacert {ca} {url}'";
     let run = |point: &str, set: &str| {
@@ -114,7 +114,7 @@ fn a_client_of_others_is_told_by_its_packets() {
 }
 
 #[test]
-fn a_client_that_asks_for_nothing_has_not_failed_at_the_network() {
+fn a_client_that_sends_nothing_is_not_a_network_failure() {
     let options = Options {
         set: vec!["clients=[]".to_owned(), "live.trials=1".to_owned()],
         clients: vec![
@@ -133,7 +133,7 @@ fn a_client_that_asks_for_nothing_has_not_failed_at_the_network() {
 }
 
 #[test]
-fn a_run_that_is_told_to_stop_leaves_no_result() {
+fn a_stopped_run_leaves_no_result() {
     let runs = [("h3-delay", "eyas_100ms", &SMALL[..]), ("cmt-live", "near_eyas_4MiB", &[])];
     for (name, point, set) in runs {
         let Some(result) = run(name, point, set, true) else { return };

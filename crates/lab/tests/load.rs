@@ -149,7 +149,7 @@ fn no_association_stays_at_the_server() {
 }
 
 #[test]
-fn without_named_outcomes_the_last_winner_is_what_is_known() {
+fn without_named_outcomes_the_last_winner_is_remembered() {
     let served = Served::start(builder().plain());
     let mut load = served.load("http", "/bytes/10");
     load.hit_rate = 1.0;
@@ -162,7 +162,7 @@ fn without_named_outcomes_the_last_winner_is_what_is_known() {
 }
 
 #[test]
-fn what_does_not_fit_is_dropped_and_counted() {
+fn excess_requests_are_dropped_and_counted() {
     let served = Served::start(builder().plain());
     let mut load = served.load("http", "/slow?ms=2000");
     load.arrivals = Arrivals::constant(1_000.0);
@@ -214,7 +214,7 @@ fn threads_share_the_load_and_its_connections() {
 }
 
 #[test]
-fn refusals_failures_and_statuses_are_told_apart() {
+fn refusals_failures_and_statuses_are_distinguished() {
     let served = Served::start(builder().plain());
     let outcome = put_on(&served.load("http", "/status/503"));
     assert_eq!((outcome.tally.answered, outcome.tally.refused()), (SOME, SOME));
@@ -232,7 +232,7 @@ fn refusals_failures_and_statuses_are_told_apart() {
 }
 
 #[test]
-fn it_can_be_ended_early_and_tells_what_has_happened() {
+fn it_can_be_ended_early_and_reports_the_results_so_far() {
     let served = Served::start(builder().plain());
     let mut load = served.load("http", "/bytes/10");
     load.arrivals = Arrivals::constant(50.0);
@@ -254,7 +254,7 @@ fn it_can_be_ended_early_and_tells_what_has_happened() {
 }
 
 #[test]
-fn addresses_to_leave_from_are_taken_in_turn() {
+fn source_addresses_are_used_in_turn() {
     let served = Served::start(builder().plain());
     let mut load = served.load("http", "/echo");
     let sources = ["127.0.0.2", "127.0.0.3"].map(|text| text.parse().expect("an address"));

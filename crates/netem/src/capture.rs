@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_have_the_length_that_they_say() {
+    fn blocks_have_their_declared_length() {
         let mut capture = Capture::new(1 << 16);
         let interface = capture.interface("a link");
         capture.packet(Duration::from_secs(5), interface, &packet(9), None);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_much_is_counted() {
+    fn excess_packets_are_counted() {
         let mut capture = Capture::new(200).with_snapshot(40);
         let interface = capture.interface("a");
         for _ in 0..5 {

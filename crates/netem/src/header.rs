@@ -121,7 +121,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_can_be_read(packet in packets(), behind in 0..4_usize) {
+        fn written_values_can_be_parsed(packet in packets(), behind in 0..4_usize) {
             let mut bytes = Vec::new();
             write(&packet, 7, &mut bytes);
             bytes.extend(packet.payload.iter());
@@ -131,7 +131,7 @@ mod tests {
         }
 
         #[test]
-        fn nothing_that_comes_makes_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+        fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
             if let Some(packet) = parse(&bytes) {
                 prop_assert!(packet.len() <= bytes.len());
             }

@@ -78,7 +78,7 @@ mod tests {
     const DRAWS: [u64; 3] = [233, 320, 455];
 
     #[test]
-    fn chances_come_out_as_often_as_they_say() {
+    fn chances_match_their_probability() {
         let mut stream = Stream::new(3, 1);
         let hits = (0..100_000).filter(|_| stream.chance(0.1)).count();
         assert!((9_700..10_300).contains(&hits), "{hits}");

@@ -124,7 +124,7 @@ fn tcp_only() -> Policy {
 /// 100 ms  A
 /// ```
 #[test]
-fn late_ipv4_is_next() {
+fn late_ipv4_is_tried_next() {
     let mut scene = Scene::new(tcp_only());
     scene.answer(Records::Https(vec![]));
     scene.answer(addresses(&["2001:db8::1", "2001:db8::2", "2001:db8::3"]));
@@ -150,7 +150,7 @@ fn late_ipv4_is_next() {
 /// 120 ms  HTTPS 1 . alpn=h2 port=8443
 /// ```
 #[test]
-fn a_late_record_decides_about_what_is_left() {
+fn a_late_record_applies_to_the_remaining_candidates() {
     let mut scene = Scene::new(of_first_tries());
     scene.answer(addresses(&["2001:db8::1"]));
     scene.answer(addresses(&["192.0.2.1"]));

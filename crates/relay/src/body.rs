@@ -155,14 +155,14 @@ mod tests {
     }
 
     #[test]
-    fn a_chunked_body_ends_behind_its_trailers() {
+    fn a_chunked_body_ends_after_its_trailers() {
         let whole = b"5;a=\"b\"\r\nhello\r\nA \r\n0123456789\r\n0\r\nX: y\r\n\r\n";
         let with_more = [whole, &b"GET / HTTP/1.1\r\n"[..]].concat();
         assert_eq!(taken(Body::chunked(), &with_more), (whole.len(), true, false));
     }
 
     #[test]
-    fn what_two_readers_could_see_differently_is_broken() {
+    fn ambiguous_framing_is_an_error() {
         for bytes in [
             &b"5\nhello"[..],
             b"\r\nhello",

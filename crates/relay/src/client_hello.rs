@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_hello_is_one_in_whatever_records() {
+    fn a_client_hello_is_recognised_however_it_is_split() {
         for record in [1, 3, 7, 64, 1000] {
             assert_eq!(first_flight(&hello(&[0, 10, 43], record)), FirstFlight::ClientHello);
         }
@@ -177,7 +177,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_part_of_a_hello_may_become_one(
+        fn every_prefix_of_a_hello_may_become_one(
             extensions in prop::collection::vec(0..100_u16, 0..20), record in 1..200_usize,
         ) {
             let flight = hello(&extensions, record);
@@ -192,7 +192,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_something_else_stays_so(bytes: Vec<u8>, as_hello: bool, end in 0..64_usize) {
+        fn a_flight_rejected_early_stays_rejected(bytes: Vec<u8>, as_hello: bool, end in 0..64_usize) {
             let bytes = match as_hello {
                 true => [&[22, 3, 1, 0, 60, 1, 0, 0, 56][..], &bytes].concat(),
                 false => bytes,

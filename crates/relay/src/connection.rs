@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn the_task_of_a_connection_has_no_room_for_what_comes_before_it_is_carried() {
+    fn the_task_of_a_connection_is_small() {
         let bytes = size(serve);
         assert!(bytes <= 3 * 1024, "{bytes}");
     }

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_idle_ends_and_what_moves_goes_on() {
+    async fn idle_copies_end_and_active_ones_continue() {
         let (mut client, mut near) = duplex(1000);
         let (mut far, mut server) = duplex(1000);
         let copying = tokio::spawn(async move {

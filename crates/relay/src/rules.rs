@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_from_elsewhere_gets_nowhere_near() {
+    fn remote_clients_cannot_reach_private_addresses() {
         let rules = Rules::default();
         for near in [
             "127.0.0.1",
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_allowed_is_so_whatever_else_is_said() {
+    fn an_allow_rule_overrides_the_others() {
         let rules = rules(&["10.1.0.0/16", "[fd00::]/8:443", "*.corp.example"], &["*"]);
         assert!(may(&rules, "10.1.2.3", ELSEWHERE) && may(&rules, "fd00::9", ELSEWHERE));
         assert!(!may(&rules, "10.2.0.1", "127.0.0.1") && !may(&rules, "192.0.2.1", "127.0.0.1"));
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_this_machine_is_judged_as_its_addresses_are() {
+    fn the_name_of_this_machine_is_treated_like_its_addresses() {
         let verdict = |rules: &Rules, host: &str, client: &str| {
             let to = Destination { host: Host::parse(host).expect("a host"), port: 80 };
             rules.of_destination(&to, client.parse().expect("an address"))
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_are_read_as_people_write_them() {
+    fn patterns_are_parsed_as_people_write_them() {
         for text in [
             "*",
             "*:80",

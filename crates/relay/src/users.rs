@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_something_else_is_refused() {
+    fn another_kind_of_file_is_refused() {
         let error = |text: &str| Users::parse(text).expect_err("refused");
         assert_eq!(error("ada:x\nbob\n"), UsersError::Line(2));
         assert_eq!(error(":x"), UsersError::Line(1));

@@ -98,7 +98,7 @@ async fn datagrams_go_there_and_back_by_address_and_by_name() {
 /// 127.0.0.1:port   answers
 /// ```
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_family_that_does_not_answer_is_left() {
+async fn a_family_that_does_not_answer_is_abandoned() {
     let four = echo(Ipv4Addr::LOCALHOST.into()).await;
     let stage = Stage::knowing_a_name(four.port(), Limits::default());
     let (_tcp, at) = stage.associate().await;
@@ -142,7 +142,7 @@ async fn a_sender_from_another_address_is_not_served() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn there_are_so_many_associations() {
+async fn the_number_of_associations_is_bounded() {
     let stage = Stage::knowing_a_name(1, Limits { associations: 1, ..Limits::default() });
     let (first, at) = stage.associate().await;
     at.expect("an association");

@@ -162,7 +162,7 @@ async fn datagrams_go_through_another_proxy_over_each_version() {
 
 /// A client that knows nothing of capsules sends QUIC DATAGRAM frames, and gets such.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn over_http3_datagrams_also_go_beside_the_stream() {
+async fn over_http3_quic_datagrams_are_used_too() {
     let server = echo().await;
     let far = FarEnd::new(server.port());
     let port = far.stage.running.local_addr().port();
@@ -229,7 +229,7 @@ async fn refused(near: &Stage, said: &[u8]) -> Datagrams {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_other_proxy_refuses_is_dropped_and_told() {
+async fn a_refusal_by_the_other_proxy_is_reported_and_its_datagrams_dropped() {
     let server = echo().await;
     let denied = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
     for (versions, user, to, status, why) in [
@@ -363,7 +363,7 @@ async fn a_connection_of_http1_goes_on_with_capsules_until_the_client_leaves() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_that_makes_no_sense_or_breaks_is_left() {
+async fn a_malformed_or_broken_client_is_disconnected() {
     let server = echo().await;
     let stage = knowing(server.port(), |proxy| proxy);
     let path = format!("/.well-known/masque/udp/{}/{}/", server.ip(), server.port());
@@ -391,7 +391,7 @@ async fn a_client_that_makes_no_sense_or_breaks_is_left() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_that_reads_nothing_grows_nothing_and_one_that_is_idle_is_left() {
+async fn a_client_that_does_not_read_is_bounded_and_an_idle_one_is_disconnected() {
     // It sends ten times what it is sent.
     let server = UdpSocket::bind("127.0.0.1:0").await.expect("loopback");
     let address = server.local_addr().expect("bound");

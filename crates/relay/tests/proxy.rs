@@ -139,7 +139,7 @@ async fn a_client_of_socks5_reaches_its_destination() {
 /// later  ::1           is remembered as one that stays silent
 /// ```
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_accepts_and_stays_silent_does_not_win() {
+async fn a_destination_that_accepts_and_stays_silent_does_not_win() {
     let (six, four, port) = both().await;
     silent(six);
     answering(four, b"");
@@ -167,7 +167,7 @@ async fn who_accepts_and_stays_silent_does_not_win() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_a_client_hello_whose_transport_is_up_wins() {
+async fn without_a_client_hello_the_first_transport_to_connect_wins() {
     let (six, four, port) = both().await;
     answering(six, b"six ");
     answering(four, b"four ");
@@ -210,7 +210,7 @@ async fn a_server_that_speaks_first_wins() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_is_told_no_is_told_why() {
+async fn a_refused_client_gets_the_cause() {
     let (six, four, port) = both().await;
     drop((six, four));
     let stage = Stage::new(port, |proxy| proxy);
@@ -248,7 +248,7 @@ async fn dns(code: Option<u8>) -> Resolver {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_name_that_dns_does_not_know_is_told_apart_from_dns_that_does_not_answer() {
+async fn an_unknown_name_is_distinguished_from_a_dns_timeout() {
     let (no_such_name, server_failure) = (3, 2);
     for (code, socks, status) in
         [(Some(no_such_name), 4, "502 "), (Some(server_failure), 4, "502 "), (None, 6, "504 ")]
@@ -306,7 +306,7 @@ async fn a_client_that_leaves_ends_the_race() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_request_with_a_url_goes_on_and_nothing_behind_it() {
+async fn a_request_with_a_url_is_forwarded_and_nothing_after_it() {
     let (six, _four, port) = both().await;
     tokio::spawn(async move {
         let (mut stream, _) = six.accept().await.expect("accepts");
@@ -335,7 +335,7 @@ async fn a_request_with_a_url_goes_on_and_nothing_behind_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_destination_that_breaks_is_not_taken_for_one_that_ended() {
+async fn a_reset_by_the_destination_is_not_taken_for_its_end() {
     let (six, _four, port) = both().await;
     tokio::spawn(async move {
         let (mut stream, _) = six.accept().await.expect("accepts");
@@ -406,7 +406,7 @@ async fn a_proxy_that_stops_lets_clients_finish_and_then_cuts_them() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn metrics_say_what_was_done() {
+async fn metrics_count_what_was_done() {
     let (six, _four, port) = both().await;
     answering(six, b"");
     let local: SocketAddr = "127.0.0.1:0".parse().expect("an address");
@@ -437,7 +437,7 @@ async fn scrape(metrics: SocketAddr) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_sits_at_the_metrics_keeps_nobody_out() {
+async fn an_idle_client_of_the_metrics_does_not_block_others() {
     let local: SocketAddr = "127.0.0.1:0".parse().expect("an address");
     let stage = Stage::new(1, |proxy| proxy.metrics(local));
     let metrics = stage.running.metrics_addr().expect("an address");

@@ -205,7 +205,7 @@ async fn a_destination_that_reads_nothing_stops_only_its_own_stream() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_gets_nothing_is_told_why() {
+async fn a_failed_stream_gets_the_cause() {
     let stage = Stage::new().await;
     let (closed, address) = listener().await;
     drop(closed);
@@ -231,7 +231,7 @@ async fn who_gets_nothing_is_told_why() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_break_is_passed_on_as_a_break() {
+async fn a_reset_is_forwarded_as_a_reset() {
     let stage = Stage::new().await;
     let (listener, address) = listener().await;
     let (mut send, _heard) = stage.connect(address).await;
@@ -298,7 +298,7 @@ fn capsule(payload: &[u8]) -> Bytes {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn datagrams_go_on_a_stream_that_asks_for_them() {
+async fn datagrams_go_over_a_stream_that_requests_them() {
     let stage = Stage::new().await;
     let server = echo().await;
     while !stage.h2.is_extended_connect_protocol_enabled() {
@@ -346,7 +346,7 @@ async fn datagrams_go_on_a_stream_that_asks_for_them() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn datagrams_go_on_an_association_of_sctp() {
+async fn datagrams_go_over_an_sctp_association() {
     let stage = Stage::new().await;
     let server = echo().await;
     let mut client = stream(&stage.running, &stage.trusted, (Transport::SctpUdp, "http/1.1")).await;

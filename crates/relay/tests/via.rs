@@ -126,7 +126,7 @@ async fn a_destination_is_reached_through_another_proxy() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_other_proxy_refuses_is_told() {
+async fn a_refusal_by_the_other_proxy_is_reported() {
     let server = greeting().await;
     let chain = Chain::new(server.port(), "ada:wrong");
     assert_eq!(chain.near.socks("name.test", server.port()).await.1, 1);
@@ -139,7 +139,7 @@ async fn what_the_other_proxy_refuses_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_does_not_speak_tls_where_it_is_spoken_is_not_heard() {
+async fn a_client_without_tls_is_refused_where_tls_is_expected() {
     let chain = Chain::new(1, "ada:x");
     let mut plain = TcpStream::connect(chain.far.running.local_addr()).await.expect("it listens");
     plain.write_all(b"CONNECT a.test:80 HTTP/1.1\r\nHost: a.test\r\n\r\n").await.expect("writes");
@@ -280,7 +280,7 @@ where
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_proxy_that_makes_no_sense_is_named_with_the_destination() {
+async fn a_malformed_proxy_response_is_reported_with_the_destination() {
     let (trusted, port) = strange(b"http/1.1", |mut tls| async move {
         let _ = tls.write_all(b"\x00\xffno HTTP at all\r\n\r\n").await;
         let _ = tls.read_to_end(&mut Vec::new()).await;

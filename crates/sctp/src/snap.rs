@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_init_is_ignored() {
+    fn anything_but_an_init_is_ignored() {
         let good = Init::from_attribute(OFFER).unwrap().to_bytes();
         let with = |at: usize, value: &[u8]| {
             let mut bytes = good.to_vec();

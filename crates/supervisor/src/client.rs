@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_programs_are_told_is_read_back() {
+    fn the_environment_of_programs_is_read_back() {
         for value in ["@eyas-sctp/00ff 1f", "/run/a b/sctp 0"] {
             let address = Address::parse(OsStr::new(value)).unwrap();
             assert_eq!(address.value(), value);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn only_those_who_listen_are_listed() {
+    fn only_listening_supervisors_are_listed() {
         let line = "0000000000000000: 00000002 00000000 00010000 0001 01 4711 @eyas-sctp/00ff";
         let address = listed(line).unwrap();
         assert_eq!(address.value(), "@eyas-sctp/00ff 0");

@@ -82,14 +82,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_very_test_is_linked_dynamically() {
+    fn this_test_is_linked_dynamically() {
         let this = std::env::current_exe().unwrap();
         assert_eq!(Linkage::of(this.as_os_str()), Some(Linkage::Dynamic));
         assert_eq!(Linkage::of(OsStr::new("sh")), Some(Linkage::Dynamic));
     }
 
     #[test]
-    fn of_a_script_its_interpreter_counts() {
+    fn the_interpreter_of_a_script_counts() {
         let folder = tempfile::tempdir().unwrap();
         let script = folder.path().join("script");
         std::fs::write(&script, "#! /bin/sh -e\n").unwrap();

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_is_kept_keeps_little_else() {
+    fn a_kept_message_keeps_only_its_own_bytes_alive() {
         let mut requests = Requests::new(KEY, false);
         let mut kept = Vec::new();
         for _ in 0..100 {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_announced_takes_no_memory_before_it_comes() {
+    fn announced_data_takes_no_memory_before_it_arrives() {
         let request = Request { key: KEY, data: 8 << 20, ..Request::new(Op::Send) };
         let header = request.encode();
         let (mut requests, mut rest) = (Requests::new(KEY, false), &header[..]);

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_goes_with_who_serves() {
+    fn the_socket_file_is_removed_with_its_supervisor() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sctp");
         let (_listener, file) = SocketFile::listen(&path, 0o660).unwrap();
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_takes_the_place_of_one_that_lives() {
+    fn a_running_supervisor_is_not_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sctp");
         let (_listener, _file) = SocketFile::listen(&path, 0o600).unwrap();
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_dead_one_left_is_taken_away() {
+    fn a_stale_socket_file_is_removed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sctp");
         // Closing a listener leaves its name, as the end of its process does.
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn files_and_sockets_of_others_stay() {
+    fn other_files_and_sockets_are_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("notes");
         fs::write(&path, "mine").unwrap();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_all_may_write_to_is_noticed() {
+    fn a_world_writable_directory_is_noticed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("sctp");
         assert!(!is_open_to_all(&path));

@@ -55,7 +55,7 @@ fn poll_shows_what_the_socket_is_ready_for() {
 }
 
 #[test]
-fn calls_wait_until_they_can_go_on() {
+fn calls_wait_until_they_can_proceed() {
     run("waiting");
 }
 
@@ -70,7 +70,7 @@ fn signals_take_no_message_away() {
 }
 
 #[test]
-fn connects_tell_how_they_went() {
+fn connects_report_their_outcome() {
     run("connecting");
 }
 
@@ -90,7 +90,7 @@ fn children_share_sockets() {
 }
 
 #[test]
-fn who_closes_everything_goes_on() {
+fn a_program_that_closes_all_descriptors_continues() {
     run("closing");
 }
 
@@ -100,7 +100,7 @@ fn a_thread_that_waits_can_be_cancelled() {
 }
 
 #[test]
-fn what_is_no_sctp_goes_to_the_kernel() {
+fn other_protocols_go_to_the_kernel() {
     assert_eq!(run("others"), [] as [u64; 0]);
 }
 

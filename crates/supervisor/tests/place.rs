@@ -14,7 +14,7 @@ use eyas_supervisor::{Address, AskError, Place, Supervisor};
 use tokio::runtime::Runtime;
 
 #[test]
-fn who_serves_at_a_path_answers_there() {
+fn a_supervisor_at_a_path_answers_there() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sctp");
     let runtime = Runtime::new().unwrap();
@@ -30,7 +30,7 @@ fn who_serves_at_a_path_answers_there() {
 }
 
 #[test]
-fn who_started_it_finds_it_and_may_look() {
+fn the_owner_finds_it_and_may_query_it() {
     let runtime = Runtime::new().unwrap();
     let _inside = runtime.enter();
     let supervisor = Supervisor::start(Echo::default(), &Place::Private).unwrap();
@@ -59,7 +59,7 @@ fn without_the_key_there_are_no_sockets() {
 }
 
 #[test]
-fn another_version_is_told_from_one_that_is_not_there() {
+fn another_version_is_distinguished_from_a_missing_supervisor() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sctp");
     let listener = UnixListener::bind(&path).unwrap();

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 proptest! {
     #[test]
-    fn a_request_that_is_read_is_one(bytes in prop::array::uniform32(any::<u8>()), op in 0_u32..20,
+    fn arbitrary_requests_are_read_or_refused(bytes in prop::array::uniform32(any::<u8>()), op in 0_u32..20,
                                      sizes in any::<[u32; 3]>(), version in 0_u32..3) {
         let mut header = [0; REQUEST];
         header[8..40].copy_from_slice(&bytes);
@@ -52,7 +52,7 @@ proptest! {
     }
 
     #[test]
-    fn a_descriptor_is_known_by_its_name(instance in any::<u64>(), socket in any::<u64>(),
+    fn a_descriptor_is_identified_by_its_name(instance in any::<u64>(), socket in any::<u64>(),
                                          strange in prop::collection::vec(any::<u8>(), 0..80)) {
         let descriptor = Descriptor { instance, socket };
         prop_assert_eq!(Descriptor::parse(&descriptor.name()), Some(descriptor));
@@ -86,7 +86,7 @@ proptest! {
     }
 
     #[test]
-    fn addresses_are_few_enough(value in prop::collection::vec(any::<u8>(), 0..24), length in any::<i32>()) {
+    fn the_number_of_addresses_is_bounded(value in prop::collection::vec(any::<u8>(), 0..24), length in any::<i32>()) {
         let mut value = value;
         if let Some(place) = value.get_mut(4..8) {
             place.copy_from_slice(&length.to_ne_bytes());

@@ -91,7 +91,7 @@ fn poll_shows_what_the_socket_is_ready_for() {
 }
 
 #[test]
-fn calls_wait_until_they_can_go_on() {
+fn calls_wait_until_they_can_proceed() {
     run("waiting");
 }
 
@@ -106,7 +106,7 @@ fn signals_take_no_message_away() {
 }
 
 #[test]
-fn connects_tell_how_they_went() {
+fn connects_report_their_outcome() {
     run("connecting");
 }
 
@@ -120,12 +120,12 @@ fn a_socket_lives_until_its_last_descriptor_is_closed() {
 }
 
 #[test]
-fn who_closes_everything_goes_on() {
+fn a_program_that_closes_all_descriptors_continues() {
     run("closing");
 }
 
 #[test]
-fn what_is_no_sctp_goes_to_the_kernel() {
+fn other_protocols_go_to_the_kernel() {
     if let Some(closed) = run("others") {
         assert_eq!(closed, [] as [u64; 0]);
     }

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_costs_something() {
+    fn the_cost_of_this_process_is_measured() {
         let id = std::process::id();
         assert!(resident(id).unwrap() > 0.0);
         assert!(processor(id).unwrap() >= 0.0);

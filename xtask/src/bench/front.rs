@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_those_of_the_benchmark() {
+    fn columns_match_the_benchmark() {
         for (_, column) in COLUMNS {
             assert!(SCENARIOS.iter().any(|scenario| scenario.name == column), "{column}");
         }

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn one_result_that_is_another_is_seen() {
+    fn a_differing_result_is_detected() {
         let text = verdict::table(&expectations(&ways(["a"; 5], 115.0)));
         assert!(text.contains("| 1 in 5 | yes |"), "{text}");
         assert!(text.contains("115.0 s / 100.0 s = 1.15 | yes |"), "{text}");
@@ -147,13 +147,13 @@ mod tests {
     }
 
     #[test]
-    fn a_way_that_is_missing_is_not_measured() {
+    fn an_unavailable_runner_is_not_measured() {
         let text = verdict::table(&expectations(&ways(["a"; 5], 1.0)[..2]));
         assert_eq!(text.matches("not measured").count(), 2, "{text}");
     }
 
     #[test]
-    fn what_the_script_says_is_read() {
+    fn the_output_of_the_script_is_parsed() {
         let line = r#"{"way": "dask", "cpu": 1.5, "took": 2, "digest": "00ff"}"#;
         let ways = read(line).unwrap();
         let Way { way, cpu, took, digest } = &ways[0];
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_script_knows_the_ways() {
+    fn the_script_has_the_same_runners() {
         let script = workspace().join(TESTS).join("sweep.py");
         let script = fs::read_to_string(script).unwrap();
         for (name, _) in WAYS {

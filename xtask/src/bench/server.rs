@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_listens_is_waited_for_and_ended() {
+    fn a_server_is_waited_for_and_stopped() {
         let place = tempfile::tempdir().unwrap();
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let at = free.local_addr().unwrap();
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_ends_is_not_waited_for() {
+    fn a_server_that_exits_is_not_waited_for() {
         let place = tempfile::tempdir().unwrap();
         let mut shell = Command::new("sh");
         shell.args(["-c", "echo no such thing >&2"]);

@@ -152,7 +152,7 @@ Done 999 runs in 11 second(s)
 ";
 
     #[test]
-    fn what_a_target_says_is_read() {
+    fn the_output_of_a_target_is_parsed() {
         let told = FuzzReport::read(SAID);
         assert_eq!(told.coverage, Some((1234, 5678)));
         assert_eq!(told.reached["ASCONF"], 10);
@@ -160,7 +160,7 @@ Done 999 runs in 11 second(s)
     }
 
     #[test]
-    fn what_was_never_reached_fails() {
+    fn unreached_code_fails() {
         let run = |coverage, count: u64| {
             let reached = BTreeMap::from([("ASCONF".to_owned(), count)]);
             judge(&[("sctp", FuzzReport { coverage, reached })])

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn the_workspace_has_the_features_that_design_names() {
+    fn the_workspace_has_the_planned_features() {
         let features = features_of(&metadata().unwrap());
         let (_, names) = features.iter().find(|(name, _)| name == "eyas").unwrap();
         for wanted in ["quic", "sqlite", "encrypted-dns"] {

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_the_index_leaves_out_is_named() {
+    fn a_page_missing_from_the_index_is_named() {
         let row = "| §1 | MUST | done | `a.rs::b` |";
         assert_eq!(messages(row, ""), ["docs/conformance.md does not lead here"]);
         assert_eq!(check("docs/other.md", "text", ""), []);

@@ -61,14 +61,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_defined_is_found() {
+    fn definitions_are_found() {
         let content = "`crates/a/src/b.rs::MOST` `crates/a/src/b.rs::works` \
                        `crates/a/src/b.rs::bad`";
         assert_eq!(messages(content), [""; 0]);
     }
 
     #[test]
-    fn what_is_not_is_named() {
+    fn undefined_names_are_reported() {
         assert_eq!(
             messages("`crates/a/src/b.rs::MOS` `crates/a/src/c.rs::MOST`"),
             ["crates/a/src/b.rs does not define MOS", "crates/a/src/c.rs does not define MOST"]
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_the_language_are_left_alone() {
+    fn paths_of_the_standard_library_are_ignored() {
         assert_eq!(messages("`eyas_sctp::Endpoint` `crates/a::b`"), [""; 0]);
     }
 }

@@ -106,14 +106,14 @@ mod tests {
     }
 
     #[test]
-    fn an_arrow_upwards_is_an_error() {
+    fn an_upward_dependency_is_an_error() {
         let found = messages(&[package("eyas", &["eyas-http"]), package("eyas-http", &["eyas"])]);
         assert_eq!(found.len(), 1);
         assert!(found[0].starts_with("eyas must not depend on eyas-http"), "{found:?}");
     }
 
     #[test]
-    fn pure_crates_do_not_know_each_other() {
+    fn pure_crates_do_not_depend_on_each_other() {
         let found = messages(&[package("eyas-race", &["eyas-sctp"]), package("eyas-sctp", &[])]);
         assert_eq!(found.len(), 1);
     }
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn dependencies_from_outside_are_free() {
+    fn external_dependencies_are_allowed() {
         assert_eq!(messages(&[package("eyas", &["tokio", "quinn"])]).len(), 0);
     }
 }

@@ -77,13 +77,13 @@ mod tests {
     }
 
     #[test]
-    fn files_and_directories_that_are_there() {
+    fn existing_files_and_directories() {
         let content = "`crates/race/src/lib.rs`, `crates/race/src`, `crates/race/` and `xtask/src`";
         assert_eq!(messages(content), [""; 0]);
     }
 
     #[test]
-    fn what_is_not_there_is_named() {
+    fn missing_files_are_named() {
         assert_eq!(
             messages("see `crates/race/src/rase.rs`"),
             ["crates/race/src/rase.rs is not there"]
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_and_patterns_are_no_paths() {
+    fn commands_and_patterns_are_not_paths() {
         assert_eq!(
             messages("`interop/run --only x` `crates/*` `interop/.peers` `src/nowhere`"),
             [""; 0]

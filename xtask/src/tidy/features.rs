@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_feature_that_one_lacks_is_an_error_and_what_one_has_alone_is_none() {
+    fn a_missing_feature_is_an_error_and_an_extra_one_is_not() {
         let command = read("nix v1|net,poll\nclap v4|std\ntokio v1|rt");
         assert_eq!(compare(&command, &read("nix v1|net,poll\npyo3 v0|\ntokio v1|rt")), []);
         let found = compare(&command, &read("nix v1|net\ntokio v1|rt"));

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_planted_circle_is_found() {
+    fn a_cycle_is_found() {
         let files =
             [("lib.rs", ""), ("high.rs", "use crate::peer;"), ("peer.rs", "use crate::high;")];
         assert_eq!(said(&files), ["src/high.rs: goes round in a circle: high, peer"]);

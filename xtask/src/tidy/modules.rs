@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_count_for_nothing() {
+    fn tests_are_ignored() {
         let found = modules(&[
             ("lib.rs", ""),
             (
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_found_and_a_parent_with_its_child_is_none() {
+    fn a_cycle_is_found_but_a_parent_and_its_child_are_not_one() {
         let one = ("a.rs", "use crate::b::B;");
         let found = modules(&[("lib.rs", ""), one, ("b.rs", "use crate::c;"), ("c.rs", "")]);
         assert!(found.circles().is_empty());

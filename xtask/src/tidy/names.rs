@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_found_in_the_core_alone() {
+    fn other_words_are_reported_only_in_core_crates() {
         let source = "/// One.\n#[derive(Debug)]\npub struct Mishap;\npub(crate) struct Other;\n";
         assert_eq!(messages("crates/race/src/x.rs", source), 1);
         assert_eq!(messages("crates/cli/src/x.rs", source), 0);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn names_fall_into_words() {
+    fn names_are_split_into_words() {
         assert_eq!(words("SackPath"), ["sack", "path"]);
         assert_eq!(words("alt_svc"), ["alt", "svc"]);
         assert_eq!(words("DNSName"), ["dnsname"]);

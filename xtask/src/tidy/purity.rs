@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hash_maps_are_found_in_code_alone() {
+    fn hash_maps_are_found_only_in_code() {
         let content = "// HashMap\nuse alloc::collections::BTreeMap;\nfn a(_: HashSet<u8>) {}\n";
         let lines: Vec<_> = check("crates/race/src/a.rs", content)
             .into_iter()

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_words() {
+    fn to_do_markers_are_words() {
         for mark in MARKS {
             assert_eq!(messages("a.md", &format!("// {mark}: later\n")).len(), 1, "{mark}");
             assert_eq!(messages("a.md", &format!("A{mark}S\n")).len(), 0, "{mark}");
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn places_of_one_machine() {
+    fn paths_of_one_machine() {
         for path in MACHINE_PATHS {
             assert_eq!(messages("a.sh", &format!("cd {path}x\n")).len(), 1, "{path}");
             assert_eq!(messages("a.sh", &format!("cd \"{path}x\"\n")).len(), 1, "{path}");

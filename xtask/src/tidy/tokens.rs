@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn unfinished_work_is_found_in_code_alone() {
+    fn unfinished_work_is_found_only_in_code() {
         for name in BANNED_MACROS {
             assert_eq!(found(&format!("fn a() {{\n{name}!()\n}}\n")), [(2, format!("{name}!"))]);
             assert_eq!(found(&format!("// {name}!()\nfn a() {{ b(\"{name}!()\") }}\n")), []);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rust_is_said() {
+    fn invalid_rust_is_reported() {
         assert_eq!(found("fn a() {\n").len(), 1);
     }
 }

@@ -27,7 +27,7 @@ use crate::{
 };
 
 #[test]
-fn null_is_an_error_that_says_which_argument_it_was() {
+fn null_is_an_error_that_names_the_argument() {
     let (code, text) = called(|error| eyas_endpoint_new(None, Out::nowhere(), error));
     assert_eq!((code, text.as_str()), (EYAS_INVALID, "endpoint is NULL"));
     let refused = made(|place, error| eyas_target_new(Text::null(), 1, place, error));
@@ -46,14 +46,14 @@ fn null_is_an_error_that_says_which_argument_it_was() {
 }
 
 #[test]
-fn who_wants_no_error_text_gets_the_code() {
+fn without_an_error_pointer_the_code_is_returned() {
     assert_eq!(eyas_endpoint_new(None, Out::nowhere(), Out::nowhere()), EYAS_INVALID);
     let written = eyas_connection_write(None, Data::null(), 1, Out::nowhere(), 0, Out::nowhere());
     assert_eq!(written, EYAS_INVALID);
 }
 
 #[test]
-fn freeing_and_asking_null_is_fine() {
+fn freeing_and_querying_null_is_allowed() {
     eyas_endpoint_free(None);
     eyas_connection_free(None);
     eyas_error_free(None);
@@ -65,7 +65,7 @@ fn freeing_and_asking_null_is_fine() {
 }
 
 #[test]
-fn texts_that_mean_nothing_are_refused_with_what_to_write() {
+fn invalid_texts_are_refused_with_what_to_write() {
     let mut target = target(7, c"tcp");
     let mut set = |text: &std::ffi::CStr| {
         called(|error| eyas_target_set_transports(Some(&mut target), text.into(), error))
@@ -131,7 +131,7 @@ fn options_of_an_endpoint_are_checked_when_they_are_set() {
 }
 
 #[test]
-fn a_size_that_no_memory_has_is_refused() {
+fn a_size_larger_than_memory_is_refused() {
     let (here, there) = super::pair(&endpoint());
     let (code, said) = called(|error| {
         let data = (&b"x"[..]).into();

@@ -113,7 +113,7 @@ fn quic_and_tcp_race_under_tls() {
 }
 
 #[test]
-fn a_timeout_ends_the_waiting_and_not_the_connection() {
+fn a_timeout_ends_the_wait_but_not_the_connection() {
     let (here, there) = pair(&endpoint());
     assert_eq!(code(read(&there, 64, 1)), EYAS_TIMEOUT);
     assert_eq!(write(&here, b"late"), Ok(4));
@@ -175,7 +175,7 @@ fn a_tcp_winner_goes_on_as_a_descriptor() {
 }
 
 #[test]
-fn what_cannot_be_taken_out_stays_as_it_is() {
+fn a_refused_conversion_leaves_the_connection_usable() {
     let (here, there) = pair(&endpoint());
     let refused = made(|place, error| eyas_connection_into_association(Some(&here), place, error));
     let (refused, said) = refused.err().expect("TCP carries no messages");
@@ -211,7 +211,7 @@ fn accepting_ends_when_the_listener_is_cancelled() {
 }
 
 #[test]
-fn a_peer_that_resets_is_an_error_and_no_signal() {
+fn a_reset_by_the_peer_is_an_error_and_not_a_signal() {
     let outside = TcpListener::bind("127.0.0.1:0").expect("a socket");
     let to = target(outside.local_addr().expect("an address").port(), c"tcp");
     let here = connect(&endpoint(), &to).expect("a connection");

@@ -92,7 +92,7 @@ fn messages_keep_their_stream_identifier_and_order() {
 }
 
 #[test]
-fn an_association_tells_of_itself_and_ends_in_order() {
+fn an_association_reports_events_and_shuts_down_gracefully() {
     let endpoint = endpoint();
     let (here, there) = pair(&endpoint);
     let event = made(|place, error| eyas_association_event(Some(&here), PATIENCE, place, error));
@@ -123,7 +123,7 @@ fn the_peer_hears_why_an_association_was_aborted() {
 }
 
 #[test]
-fn what_the_connection_was_is_in_the_association() {
+fn an_association_keeps_the_info_of_its_connection() {
     let endpoint = endpoint();
     let listener = listener(&endpoint, &listen_options(c"sctp-udp"));
     let udp = given(|port, error| eyas_listener_sctp_udp_port(Some(&listener), port, error));

@@ -14,7 +14,7 @@ fn a_panic_becomes_an_error_with_its_words() {
 }
 
 #[test]
-fn a_value_that_panics_when_it_is_dropped_is_dropped_all_the_same() {
+fn a_panic_in_drop_is_caught() {
     struct Panics;
     impl Drop for Panics {
         fn drop(&mut self) {

@@ -46,7 +46,7 @@ fn read_fd(connection: &Connection) -> RawFd {
 }
 
 #[test]
-fn a_descriptor_is_readable_until_reading_would_block_and_when_something_came() {
+fn a_descriptor_is_readable_until_reading_would_block() {
     let (here, there) = pair(&endpoint());
     let fd = read_fd(&here);
     assert_eq!(fd, read_fd(&here), "one descriptor for all who ask");
@@ -66,7 +66,7 @@ fn a_descriptor_is_readable_until_reading_would_block_and_when_something_came() 
 }
 
 #[test]
-fn writing_stops_without_room_and_goes_on_with_it() {
+fn writing_stops_without_room_and_resumes_with_it() {
     let (here, there) = pair(&endpoint());
     let fd = given(|fd, error| eyas_connection_write_fd(Some(&here), fd, error)).expect("one");
     let block = vec![b'x'; 1 << 20];

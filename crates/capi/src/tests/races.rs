@@ -41,7 +41,7 @@ fn json(text: Result<String, super::Refused>) -> Value {
 }
 
 #[test]
-fn an_error_tells_of_each_candidate() {
+fn an_error_lists_each_candidate() {
     let (endpoint, target) = (endpoint(), target(refusing(), c"tcp"));
     let (mut place, mut error) = (MaybeUninit::uninit(), MaybeUninit::new(ptr::null_mut()));
     let code = eyas_connect(
@@ -65,7 +65,7 @@ fn an_error_tells_of_each_candidate() {
 }
 
 #[test]
-fn a_race_gives_its_winner_once_and_then_what_is_better() {
+fn a_race_returns_its_winner_once_and_then_better_connections() {
     let endpoint = endpoint();
     let listener = listener(&endpoint, &listen_options(c"tcp"));
     let target = target(port(&listener), c"tcp");
@@ -85,7 +85,7 @@ fn a_race_gives_its_winner_once_and_then_what_is_better() {
 }
 
 #[test]
-fn a_race_that_is_cancelled_says_so_to_who_waits() {
+fn cancelling_a_race_wakes_its_waiter() {
     let endpoint = endpoint();
     // It takes what comes and never answers.
     let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
@@ -134,7 +134,7 @@ fn dns(socket: &UdpSocket) {
 }
 
 #[test]
-fn https_records_lead_elsewhere_where_they_are_asked_for() {
+fn https_records_are_followed_if_requested() {
     let server = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let address = CString::new(server.local_addr().expect("an address").to_string());
     thread::spawn(move || dns(&server));

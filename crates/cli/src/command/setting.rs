@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn one_at_a_time_where_that_is_asked_for() {
+    fn serial_attempts_if_requested() {
         let policy = policy_of("eyas --policy serial").expect("a policy");
         assert_eq!((policy.max_in_flight, policy.late_switch), (1, false));
         assert_ne!(policy_of("eyas").expect("a policy").max_in_flight, 1);

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_are_read_as_people_write_them() {
+    fn targets_are_parsed_as_people_write_them() {
         let cases = [
             ("https://Example.org/path", "example.org:443"),
             ("https://example.org:8443/", "example.org:8443"),
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_target_says_why() {
+    fn an_invalid_target_says_why() {
         for text in ["", "exa mple.org", "example.org:0", "example.org:99999", "example.org:x"] {
             assert_eq!(read(text).expect_err(text).kind, Kind::Url, "{text}");
         }
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn http_3_is_never_replaced_by_what_goes_without_tls() {
+    fn http_3_never_falls_back_to_a_version_without_tls() {
         let versions = VersionFlags { http3_only: true, ..VersionFlags::default() };
         let plain = ServiceFlags { plain: true, alpn: Vec::new() };
         let none = ServiceFlags::default();
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn transports_are_no_url_of_http() {
+    fn a_url_of_transports_is_not_an_http_url() {
         let hint = |refused: Failure| refused.hint.unwrap_or_default();
         assert!(hint(url("sctp+tcp://a.example:1").expect_err("no HTTP")).contains("eyas pipe"));
         assert_eq!(hint(url("ftp://a.example/").expect_err("no HTTP")), SCHEMES);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn other_services_offer_what_they_are_told() {
+    fn other_services_offer_the_given_alpn() {
         let service = ServiceFlags { plain: false, alpn: vec!["imap".to_owned()] };
         let target = parse("a.example:993", &service, VersionFlags::default()).expect("parses");
         assert_eq!(target.security, Security::Tls);

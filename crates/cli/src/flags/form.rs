@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn text_files_and_their_attributes_are_told_apart() {
+    fn text_files_and_their_attributes_are_distinguished() {
         let of = |name: &str, content, content_type: &str, file: &str| {
             let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
             (name.to_owned(), content, given(content_type), given(file))
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_field_is_refused() {
+    fn an_invalid_field_is_refused() {
         assert!(field("a").unwrap_err().contains("NAME=TEXT"));
         assert!(field("a=@").unwrap_err().contains("missing"));
         assert!(field("a=1;type=x\ny").unwrap_err().contains("cannot be sent"));

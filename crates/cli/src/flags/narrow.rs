@@ -49,7 +49,7 @@ mod tests {
     use crate::flags::Cli;
 
     #[test]
-    fn what_is_said_of_an_example_goes_below_it() {
+    fn the_description_of_an_example_goes_below_it() {
         let text = "Examples:\n  eyas get URL     a page\n                   and more\n\nThe end.";
         let told = "Examples:\n  eyas get URL\n      a page\n      and more\n\nThe end.";
         assert_eq!(one_below_another(text), told);

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_stays_what_it_is_and_a_slip_too() {
+    fn commands_and_misspelt_commands_are_not_urls() {
         for line in [
             "",
             "get https://example.org/",

@@ -37,7 +37,7 @@ mod tests {
     use crate::flags::Cli;
 
     #[test]
-    fn letters_in_each_others_place_are_seen_through() {
+    fn swapped_letters_are_recognised() {
         let root = Cli::command();
         let nearest = |given: &str| nearest(given, root.get_subcommands().map(Command::get_name));
         for (given, meant) in [("gte", "get"), ("raec", "race"), ("sevre", "serve"), ("ge", "get")]

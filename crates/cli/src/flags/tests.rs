@@ -14,12 +14,12 @@ fn parse(line: &str) -> Result<Cli, clap::Error> {
 }
 
 #[test]
-fn the_definitions_hold_together() {
+fn the_definitions_are_consistent() {
     Cli::command().debug_assert();
 }
 
 #[test]
-fn durations_are_read_as_people_write_them() {
+fn durations_are_parsed_as_people_write_them() {
     let cases = [
         ("2s", 2_000),
         ("500ms", 500),
@@ -39,7 +39,7 @@ fn durations_are_read_as_people_write_them() {
 }
 
 #[test]
-fn resolve_takes_what_curl_takes() {
+fn resolve_accepts_what_curl_accepts() {
     let parsed = values::resolve("example.org:443:127.0.0.1,[::1],::2").expect("parses");
     assert_eq!((parsed.host.as_str(), parsed.port), ("example.org", 443));
     assert_eq!(parsed.addresses.len(), 3);
@@ -101,7 +101,7 @@ fn headers_can_be_set_emptied_and_left_out() {
 }
 
 #[test]
-fn listen_takes_a_port_alone() {
+fn listen_accepts_a_port_alone() {
     assert_eq!(values::listen("8443").expect("parses").to_string(), "127.0.0.1:8443");
     assert_eq!(values::listen(":0").expect("parses").to_string(), "127.0.0.1:0");
     assert_eq!(values::listen("[::]:443").expect("parses").to_string(), "[::]:443");
@@ -109,7 +109,7 @@ fn listen_takes_a_port_alone() {
 }
 
 #[test]
-fn what_cannot_go_together_is_refused() {
+fn conflicting_flags_are_refused() {
     for line in [
         "eyas get -4 -6 https://a/",
         "eyas get --http2 --http3 https://a/",
@@ -165,7 +165,7 @@ fn help_reads_well_on_eighty_columns() {
 }
 
 #[test]
-fn sizes_shares_and_ranges_are_read_as_people_write_them() {
+fn sizes_shares_and_ranges_are_parsed_as_people_write_them() {
     for (text, bytes) in [("1024", 1_024), ("35KiB", 35_840), ("1 MiB", 1 << 20), ("2kB", 2_000)] {
         assert_eq!(values::size(text), Ok(bytes), "{text}");
     }

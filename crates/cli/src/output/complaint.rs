@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_lines_stays_there() {
+    fn line_breaks_are_kept() {
         let text = "my.toml: wrong\n  |\n1 | x =\n  |     ^\n";
         let wanted =
             ["eyas: my.toml: wrong\n  |\n1 | x =\n  |     ^", "      check whether it runs"];

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_fit_every_terminal_in_its_characters() {
+    fn lines_fit_every_terminal_and_character_set() {
         let all: [Case; 4] = [
             ("body", KNOWN, || ProgressBar::new(1_023 << 20)),
             ("runs", RUNS, || ProgressBar::new(1_047_527_423)),

@@ -20,7 +20,7 @@ fn names(directory: &std::path::Path) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_whole_body_stands_under_its_name() {
+async fn a_complete_body_is_saved_under_its_name() {
     let directory = tempfile::tempdir().expect("a directory");
     let target = directory.path().join("page");
     let mut sink = opened(&target).await;
@@ -34,7 +34,7 @@ async fn a_whole_body_stands_under_its_name() {
 }
 
 #[tokio::test]
-async fn a_body_that_breaks_off_leaves_what_was_there() {
+async fn an_incomplete_body_leaves_the_old_file() {
     let directory = tempfile::tempdir().expect("a directory");
     let target = directory.path().join("page");
     fs::write(&target, b"old").expect("writes");
@@ -67,7 +67,7 @@ async fn a_directory_is_refused_before_anything_is_fetched() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_link_stays_a_link() {
+async fn a_symbolic_link_stays_a_link() {
     let directory = tempfile::tempdir().expect("a directory");
     let (real, link) = (directory.path().join("real"), directory.path().join("link"));
     fs::write(&real, b"old").expect("writes");
@@ -122,7 +122,7 @@ mod existing {
     }
 
     #[tokio::test]
-    async fn what_came_over_the_network_gets_no_rights_of_another_user() {
+    async fn a_download_gets_no_setuid_bit() {
         let (_directory, target) = file(0o4755);
         write(&target).await;
         assert_eq!(mode(&target), 0o755);
@@ -141,7 +141,7 @@ mod existing {
     }
 
     #[tokio::test]
-    async fn its_other_names_stay_names_of_the_same_file() {
+    async fn hard_links_are_kept() {
         let (directory, target) = file(0o600);
         let other = directory.path().join("other");
         fs::hard_link(&target, &other).expect("links");
@@ -153,7 +153,7 @@ mod existing {
     }
 
     #[tokio::test]
-    async fn a_link_to_nothing_gets_something_to_point_to() {
+    async fn a_dangling_link_gets_its_target() {
         let directory = tempfile::tempdir().expect("a directory");
         let link = directory.path().join("link");
         symlink("page", &link).expect("links");
@@ -167,7 +167,7 @@ mod existing {
 }
 
 #[test]
-fn what_was_removed_is_said_to_who_interrupts_only() {
+fn removals_are_reported_only_after_an_interrupt() {
     let unfinished = Unfinished::default();
     let told = |kind| unfinished.explain(Failure::new(kind, "ended")).hint;
     assert_eq!(told(Kind::Interrupted), None);

@@ -12,7 +12,7 @@ fn style(choice: ColorChoice, terminal: bool, environment: &[(&str, &str)]) -> O
 }
 
 #[test]
-fn colours_need_a_terminal_and_nobody_who_minds() {
+fn colours_need_a_terminal_and_no_objection() {
     use ColorChoice::{Always, Auto, Never};
     assert!(style(Auto, true, &[]).colour);
     assert!(!style(Auto, false, &[]).colour);
@@ -24,7 +24,7 @@ fn colours_need_a_terminal_and_nobody_who_minds() {
 }
 
 #[test]
-fn ascii_is_for_locales_that_cannot_do_more() {
+fn ascii_is_for_locales_without_unicode() {
     let unicode =
         |environment: &[(&str, &str)]| style(ColorChoice::Auto, true, environment).unicode;
     assert!(unicode(&[]));
@@ -102,7 +102,7 @@ fn a_cell_as_wide_as_the_screen_stands_below_its_row_too() {
 }
 
 #[test]
-fn what_the_locale_cannot_write_is_spelt() {
+fn characters_outside_the_locale_are_spelt_out() {
     let ascii = OutputStyle { unicode: false, ..style(ColorChoice::Never, false, &[]) };
     assert_eq!(ascii.spelt("1.5 ms ± 0.2, ≥ 3, σ"), "1.5 ms +/- 0.2, >= 3, sigma");
     assert_eq!(ascii.spelt("日"), "?");
@@ -117,7 +117,7 @@ fn what_the_locale_cannot_write_is_spelt() {
 }
 
 #[test]
-fn times_have_two_digits_or_so() {
+fn times_have_about_two_digits() {
     let cases = [
         (0, "0 ms"),
         (840, "0.84 ms"),
@@ -138,7 +138,7 @@ fn times_have_two_digits_or_so() {
 }
 
 #[test]
-fn thousands_are_set_apart() {
+fn thousands_are_separated() {
     for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (12_345_678, "12,345,678")] {
         assert_eq!(count(number), text);
     }

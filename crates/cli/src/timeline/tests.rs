@@ -68,17 +68,17 @@ fn late_switch() -> Timeline {
 }
 
 #[test]
-fn silence_runs_out_of_the_picture() {
+fn silence_extends_to_the_edge() {
     insta::assert_snapshot!(picture(&udp_swallowed(), PLAIN));
 }
 
 #[test]
-fn the_late_switch_is_seen() {
+fn the_late_switch_is_drawn() {
     insta::assert_snapshot!(picture(&late_switch(), PLAIN));
 }
 
 #[test]
-fn ascii_says_the_same() {
+fn ascii_draws_the_same() {
     insta::assert_snapshot!(picture(&late_switch(), OutputStyle { unicode: false, ..PLAIN }));
 }
 
@@ -97,7 +97,7 @@ fn colours_are_around_the_same_text() {
 }
 
 #[test]
-fn every_width_is_kept() {
+fn every_width_is_respected() {
     for width in [60, 72, 80, 100, 110] {
         for timeline in [udp_swallowed(), late_switch()] {
             for line in picture(&timeline, OutputStyle { width, ..PLAIN }).lines() {

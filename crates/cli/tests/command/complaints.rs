@@ -12,7 +12,7 @@ fn said(line: &str, code: i32) -> String {
 }
 
 #[test]
-fn what_all_candidates_meet_is_said_once() {
+fn an_error_shared_by_all_candidates_is_reported_once() {
     let port = own_port();
     let told = said(&format!("get https://localhost:{port}/ --connect-timeout 5s"), 7);
     assert_eq!((told.lines().count(), told.matches("refused").count()), (2, 1), "{told}");
@@ -41,7 +41,7 @@ fn the_next_step_is_for_what_was_asked() {
 }
 
 #[test]
-fn values_are_told_in_words_of_users() {
+fn values_are_described_in_the_users_terms() {
     for (line, wanted) in [
         ("get -m soon https://a/", "expected a time such as 2s"),
         ("get --doh-url dns https://a/", "expected a URL such as https://"),
@@ -56,7 +56,7 @@ fn values_are_told_in_words_of_users() {
 }
 
 #[test]
-fn files_are_told_by_the_names_that_they_were_given() {
+fn files_are_named_as_the_user_named_them() {
     let told = said("get -o /no/such/directory/file https://a/", 23);
     let wanted = "eyas: cannot write /no/such/directory/file: No such file or directory (os error 2)\n      \
                   is the directory there?\n";
@@ -71,7 +71,7 @@ fn files_are_told_by_the_names_that_they_were_given() {
 }
 
 #[test]
-fn a_proxy_that_is_not_there_is_said_to_be_one() {
+fn an_unreachable_proxy_is_called_a_proxy() {
     let at = format!("127.0.0.1:{}", own_port());
     let told = said(&format!("get -x http://{at} http://a.test/"), 7);
     assert!(told.contains("the proxy: cannot connect") && told.contains("-x URL"), "{told}");
@@ -86,7 +86,7 @@ fn http_in_the_clear_at_a_port_of_tls() {
 }
 
 #[test]
-fn nothing_to_plan_and_nothing_remembered_have_a_reason() {
+fn an_empty_plan_and_an_empty_memory_have_a_reason() {
     let dns = DnsStub::start(&[("other.test", Ipv4Addr::LOCALHOST)]);
     let line = format!("plan nobody.test --dns-server {}", dns.address);
     let told = Eyas::new(&line).run().exits(6).err;

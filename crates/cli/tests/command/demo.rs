@@ -44,7 +44,7 @@ fn attempts(race: &Value) -> usize {
 }
 
 #[test]
-fn the_object_tells_how_each_network_was_met() {
+fn the_object_has_the_result_of_each_network() {
     let object = Eyas::new("demo --json").run().exits(0).json();
     validate("demo", &object);
     let names: Vec<_> = (0..9).map(|scene| object["scenes"][scene]["name"].clone()).collect();
@@ -87,7 +87,7 @@ fn is_as_told(object: &Value) -> bool {
 }
 
 #[test]
-fn it_shows_what_its_words_say() {
+fn the_scenes_show_what_their_texts_claim() {
     let shown: Vec<Value> = (0..20)
         .map(|_| Eyas::new("demo --json").run().exits(0).json())
         .take_while(|object| !is_as_told(object))

@@ -50,7 +50,7 @@ fn a_name_and_an_address_are_reached_without_any_variable() {
 }
 
 #[test]
-fn a_program_learns_why_there_is_no_connection() {
+fn a_program_gets_the_cause_of_a_failed_connection() {
     if !is_possible() {
         return;
     }
@@ -77,7 +77,7 @@ fn a_program_learns_why_there_is_no_connection() {
 }
 
 #[test]
-fn the_command_is_who_it_was_and_its_status_is_passed_on() {
+fn the_command_keeps_its_user_and_its_status_is_passed_on() {
     if !is_possible() {
         return;
     }
@@ -108,7 +108,7 @@ fn is_gone(id: u32) -> bool {
 }
 
 #[test]
-fn nothing_remains_however_it_ends() {
+fn nothing_remains_however_the_command_ends() {
     if !is_possible() {
         return;
     }

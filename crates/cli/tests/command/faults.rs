@@ -36,13 +36,13 @@ fn a_command_line_that_makes_no_sense() {
 }
 
 #[test]
-fn what_the_environment_says_is_no_part_of_a_wrong_line() {
+fn the_environment_does_not_appear_in_usage_errors() {
     let told = Eyas::new("get").run().exits(2).err;
     assert!(told.contains("Usage: eyas get <URL>"), "{told}");
 }
 
 #[test]
-fn a_slip_is_told_with_what_was_meant() {
+fn a_misspelling_gets_a_suggestion() {
     for (line, meant) in
         [("gte https://a/", "get"), ("racee a", "race"), ("get --jsno a", "--json")]
     {
@@ -155,7 +155,7 @@ fn certificates_that_are_not_accepted() {
 
 /// One line, one hint, and with -v what each candidate met.
 #[test]
-fn a_certificate_is_told_in_one_line_and_with_v_in_a_table() {
+fn a_certificate_error_is_one_line_and_with_v_a_table() {
     for (personality, sentence, _) in BAD_CERTIFICATES {
         let peer = Peer::start(personality);
         let told = peer.eyas(&format!("get {}", peer.url("/"))).run().exits(60).err;
@@ -172,7 +172,7 @@ fn a_certificate_is_told_in_one_line_and_with_v_in_a_table() {
 
 /// Where one way works there is no failure to say it.
 #[test]
-fn a_certificate_of_one_transport_is_told_below_the_table() {
+fn a_certificate_error_of_one_transport_is_below_the_table() {
     let peer = Peer::start(Personality::ExpiredCertificate(Side::Quic));
     let line = format!("race --all --connect-timeout 5s {}", peer.url("/"));
     let page = peer.eyas(&line).run().exits(0).out;

@@ -14,7 +14,7 @@ fn completions_know_the_flags_in_every_shell() {
 }
 
 #[test]
-fn help_tells_of_both() {
+fn help_describes_both() {
     let help = Eyas::new("--help").run().exits(0).out;
     for name in ["completions", "man"] {
         assert!(help.lines().any(|line| line.trim_start().starts_with(name)), "{name}: {help}");
@@ -73,7 +73,7 @@ fn man_pages_fit_eighty_columns() {
 }
 
 #[test]
-fn no_file_is_written_unasked() {
+fn no_file_is_written_unless_requested() {
     let place = tempfile::tempdir().expect("a directory");
     for line in ["man", "man get", "completions bash"] {
         Eyas::new(line).within(place.path()).run().exits(0);

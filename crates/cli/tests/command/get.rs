@@ -6,7 +6,7 @@ use crate::stage::{Eyas, Peer, validate};
 use eyas_testserver::Personality;
 
 #[test]
-fn every_version_is_spoken_over_its_transport() {
+fn every_version_uses_its_transport() {
     let peer = Peer::start(Personality::Healthy);
     let cases = [
         // On a busy machine the 30 ms without it are soon over.
@@ -212,7 +212,7 @@ fn a_second_process_goes_straight_to_what_works() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_complaint() {
+fn a_closed_reader_is_not_reported() {
     use std::io::Read;
     use std::process::Stdio;
     let peer = Peer::start(Personality::Healthy);

@@ -50,7 +50,7 @@ fn the_page_has_eighty_columns_and_the_letters_of_the_locale() {
 }
 
 #[test]
-fn a_plan_of_ones_own_is_run_judged_and_reported() {
+fn a_users_plan_is_run_judged_and_reported() {
     let directory = tempfile::tempdir().expect("a directory");
     let line = plan(directory.path(), PLAN);
     let object = lab(directory.path(), &line).arg("--json").run().exits(0).json();
@@ -84,7 +84,7 @@ fn a_refused_claim_fails_if_that_is_asked_for() {
 }
 
 #[test]
-fn what_cannot_be_run_is_told_with_what_to_do() {
+fn a_plan_that_cannot_run_says_what_to_do() {
     let directory = tempfile::tempdir().expect("a directory");
     let said = lab(directory.path(), "run cmt-dely").run().exits(2).err;
     assert!(said.contains("cmt-dely") && said.contains("did you mean cmt-delay?"), "{said}");
@@ -98,7 +98,7 @@ fn what_cannot_be_run_is_told_with_what_to_do() {
 }
 
 #[test]
-fn shipped_plans_are_listed_and_can_be_begun_with() {
+fn shipped_plans_are_listed_and_can_be_copied() {
     let object = Eyas::new("lab list").arg("--json").run().exits(0).json();
     validate("lab", &object);
     let names: Vec<&str> = object["plans"]
@@ -144,7 +144,7 @@ fn shards_make_the_result_of_a_single_run() {
 }
 
 #[test]
-fn what_cannot_be_a_shard_is_refused() {
+fn an_invalid_shard_is_refused() {
     let directory = tempfile::tempdir().expect("a directory");
     let said = lab(directory.path(), "run cmt-delay --shard 5/4").run().exits(2).err;
     assert!(said.contains("write 1/4 for the first of four"), "{said}");
@@ -169,7 +169,7 @@ fn kept_runs(directory: &Path) -> usize {
 
 #[cfg(unix)]
 #[test]
-fn a_run_that_was_ended_in_the_middle_goes_on_where_it_stood() {
+fn an_interrupted_run_resumes_where_it_stopped() {
     let text = PLAN.replace("runs = 2", "runs = 6");
     let whole = tempfile::tempdir().expect("a directory");
     let line = plan(whole.path(), &text);

@@ -115,7 +115,7 @@ fn an_ordinary_user_runs_an_experiment() {
 }
 
 #[test]
-fn who_may_make_no_namespaces_is_told_what_lets_them_once() {
+fn without_namespaces_the_hint_is_given_once() {
     let directory = tempfile::tempdir().expect("a directory");
     let words = plan(directory.path(), REQUESTS);
     let program = env!("CARGO_BIN_EXE_eyas");

@@ -11,7 +11,7 @@ fn plain() -> Served {
 }
 
 #[test]
-fn a_load_is_told_as_an_object_and_as_a_page() {
+fn a_load_is_reported_as_an_object_and_as_a_page() {
     let served = plain();
     let url = format!("http://{}/", served.address);
     let line = format!("load --json -n 40 -r 400 --size 1KiB,35KiB -c 4 {url}");
@@ -28,7 +28,7 @@ fn a_load_is_told_as_an_object_and_as_a_page() {
 }
 
 #[test]
-fn the_course_of_a_load_is_written_when_it_is_whole() {
+fn the_series_of_a_load_is_written_when_it_is_complete() {
     let served = plain();
     let place = tempfile::tempdir().expect("a directory");
     let line =
@@ -47,7 +47,7 @@ fn the_course_of_a_load_is_written_when_it_is_whole() {
 
 #[cfg(unix)]
 #[test]
-fn an_interruption_gives_what_has_happened_so_far() {
+fn an_interrupt_prints_the_results_so_far() {
     let served = plain();
     let place = tempfile::tempdir().expect("a directory");
     let line = format!("load --json -d 1h -r 50 --csv a.csv http://{}/", served.address);
@@ -105,7 +105,7 @@ fn without_any_answer_the_exit_code_says_why() {
 /// It ends as after Ctrl-C: what was measured is told, and that is a success.
 #[cfg(unix)]
 #[test]
-fn a_service_manager_gets_what_has_happened_too() {
+fn sigterm_prints_the_results_so_far() {
     let served = plain();
     let place = tempfile::tempdir().expect("a directory");
     let line = format!("load --json -d 1h -r 50 --csv a.csv http://{}/", served.address);
@@ -116,7 +116,7 @@ fn a_service_manager_gets_what_has_happened_too() {
 }
 
 #[test]
-fn what_cannot_be_put_on_is_refused_with_what_to_do() {
+fn an_impossible_load_is_refused_with_what_to_do() {
     for (line, word) in [
         ("load -r 0 http://127.0.0.1/", "100"),
         ("load --hit-rate 120% http://127.0.0.1/", "80%"),
@@ -133,7 +133,7 @@ fn what_cannot_be_put_on_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn a_server_tells_its_metrics_where_it_is_asked_to() {
+fn a_server_serves_its_metrics_at_the_given_address() {
     let served = Served::start(Eyas::new("serve --plain --no-files --no-sctp --metrics 0"));
     let load = format!("load -n 5 -r 100 http://{}/bytes/10", served.address);
     Eyas::new(&load).run().exits(0);

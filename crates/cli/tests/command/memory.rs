@@ -91,7 +91,7 @@ fn a_protocol_that_was_not_offered_is_not_held_against_another() {
 
 /// Without `--cacert` the certificate is not accepted; with it everything works as before.
 #[test]
-fn a_root_that_was_forgotten_is_held_against_nobody_who_gives_it() {
+fn a_missing_root_does_not_count_against_runs_that_give_it() {
     let peer = Peer::start(Personality::Healthy);
     let state = tempfile::tempdir().expect("a directory");
     let get = || {
@@ -117,7 +117,7 @@ fn a_root_that_was_forgotten_is_held_against_nobody_who_gives_it() {
 /// A slip of the pen must cost nothing: neither a byte nor a mode.
 #[cfg(unix)]
 #[test]
-fn what_is_no_memory_stays_as_it_is() {
+fn a_file_that_is_not_a_memory_is_left_alone() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let peer = Peer::start(Personality::Healthy);
     let text = peer.directory().join("notes");
@@ -172,7 +172,7 @@ fn damaged_memories_are_set_aside_and_never_fatal() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_never_fatal() {
+fn an_unwritable_directory_is_never_fatal() {
     let peer = Peer::start(Personality::Healthy);
     fs::write(peer.directory().join("file"), b"").expect("writes");
     let line = format!("get --memory file/memory.sqlite {}", peer.url("/bytes/3"));

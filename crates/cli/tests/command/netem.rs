@@ -47,7 +47,7 @@ pub(crate) fn until(what: &str, mut is: impl FnMut() -> bool) {
 }
 
 #[test]
-fn what_cannot_be_had_is_told_by_its_name() {
+fn an_unavailable_requirement_is_named() {
     if !is_possible() {
         return;
     }
@@ -58,7 +58,7 @@ fn what_cannot_be_had_is_told_by_its_name() {
 }
 
 #[test]
-fn the_status_of_the_command_and_what_became_of_its_packets() {
+fn the_status_of_the_command_and_its_packet_counts() {
     if !is_possible() {
         return;
     }
@@ -85,7 +85,7 @@ fn the_status_of_the_command_and_what_became_of_its_packets() {
 }
 
 #[test]
-fn each_middlebox_says_what_it_dropped() {
+fn each_middlebox_reports_what_it_dropped() {
     if !is_possible() {
         return;
     }
@@ -111,7 +111,7 @@ fn each_middlebox_says_what_it_dropped() {
 }
 
 #[test]
-fn a_command_that_cannot_be_run_is_told_as_a_shell_does() {
+fn a_command_that_cannot_be_run_fails_as_in_a_shell() {
     if !is_possible() {
         return;
     }
@@ -203,7 +203,7 @@ fn a_command_that_ignores_sigterm_is_ended() {
 }
 
 #[test]
-fn mistakes_are_told_before_anything_is_made() {
+fn mistakes_are_reported_before_anything_is_created() {
     for (line, word) in [
         ("netem run --delay soon -- true", "--delay: \"soon\" is not a time"),
         ("netem run --topology /nowhere.toml -- true", "cannot read /nowhere.toml"),

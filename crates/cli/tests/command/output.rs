@@ -36,7 +36,7 @@ fn stalled(directory: &Path, flags: &str) -> Running {
 }
 
 #[test]
-fn a_pipe_that_nobody_reads_is_given_up() {
+fn a_pipe_without_a_reader_is_given_up() {
     let peer = Peer::start(Personality::Healthy);
     let (_directory, pipe) = pipe();
     let line = format!("get --json --max-time 1s {}", peer.url("/bytes/10"));
@@ -74,7 +74,7 @@ fn is_listening(run: &Running) -> bool {
 }
 
 #[test]
-fn a_pipe_is_waited_for_until_somebody_reads_it() {
+fn opening_a_pipe_waits_for_a_reader() {
     let peer = Peer::start(Personality::Healthy);
     let (_directory, pipe) = pipe();
     let line = format!("get {}", peer.url("/bytes/100000"));
@@ -86,7 +86,7 @@ fn a_pipe_is_waited_for_until_somebody_reads_it() {
 }
 
 #[test]
-fn a_reader_that_falls_asleep_does_not_hold_a_run() {
+fn a_stopped_reader_does_not_block_a_run() {
     let peer = Peer::start(Personality::Healthy);
     let (_directory, pipe) = pipe();
     let line = format!("get --max-time 2s {}", peer.url("/bytes/10000000"));
@@ -97,7 +97,7 @@ fn a_reader_that_falls_asleep_does_not_hold_a_run() {
 }
 
 #[test]
-fn data_that_never_come_do_not_hold_a_run() {
+fn missing_input_does_not_block_a_run() {
     let (_directory, pipe) = pipe();
     let run = Eyas::new("get https://127.0.0.1:1/ -d").arg(format!("@{}", pipe.display())).start();
     run.until("listens", || is_listening(&run));
@@ -112,7 +112,7 @@ fn data_that_never_come_do_not_hold_a_run() {
 }
 
 #[test]
-fn who_interrupts_is_told_what_was_removed() {
+fn an_interrupt_reports_the_removed_file() {
     for (signal, code) in endings() {
         let directory = tempfile::tempdir().expect("a directory");
         fs::write(directory.path().join("body"), b"old").expect("writes");
@@ -133,7 +133,7 @@ fn who_interrupts_is_told_what_was_removed() {
 }
 
 #[test]
-fn who_outlives_its_terminal_goes_on() {
+fn a_command_survives_its_terminal() {
     let directory = tempfile::tempdir().expect("a directory");
     let line = format!("http://{}/", Faulty::Stalls.start());
     let mut command = Command::new("nohup");
@@ -156,7 +156,7 @@ fn who_outlives_its_terminal_goes_on() {
 }
 
 #[test]
-fn what_is_there_stays_what_it_was() {
+fn existing_files_keep_their_kind_and_mode() {
     let peer = Peer::start(Personality::Healthy);
     let page = peer.directory().join("page");
     fs::write(&page, b"old").expect("writes");
@@ -175,7 +175,7 @@ fn what_is_there_stays_what_it_was() {
 }
 
 #[test]
-fn passwords_are_shown_nowhere() {
+fn passwords_are_never_shown() {
     let peer = Peer::start(Personality::Healthy);
     let url = peer.url("/bytes/10").replace("://", "://ada:secret@");
     let object = peer.eyas(&format!("get --json {url}")).run().exits(0);

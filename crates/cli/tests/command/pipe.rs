@@ -71,7 +71,7 @@ fn the_other_side_trusts_the_certificate_that_was_saved() {
 }
 
 #[test]
-fn what_cannot_be_says_why() {
+fn an_impossible_request_says_why() {
     let refused = Eyas::new("pipe https://localhost:1/").run().exits(3);
     assert!(refused.err.contains("eyas get"), "{}", refused.err);
     let port = own_port();
@@ -85,7 +85,7 @@ fn without_the_usual_port() -> Option<UdpSocket> {
 }
 
 #[test]
-fn without_a_port_for_sctp_the_other_transports_are_there() {
+fn without_an_sctp_port_the_other_transports_are_served() {
     let _taken = without_the_usual_port();
     let port = own_port();
     let line = format!("pipe --plain --listen 127.0.0.1:{port} --verbose");
@@ -99,7 +99,7 @@ fn without_a_port_for_sctp_the_other_transports_are_there() {
 }
 
 #[test]
-fn a_port_for_sctp_that_was_named_must_be_there() {
+fn an_explicit_sctp_port_must_be_free() {
     let taken = UdpSocket::bind(("127.0.0.1", own_port())).unwrap();
     let (port, udp) = (own_port(), taken.local_addr().unwrap().port());
     let line = format!("pipe --plain --listen 127.0.0.1:{port} --sctp-udp-port {udp}");
@@ -121,7 +121,7 @@ fn ends(flags: &str, listener: &str, client: &str) -> (Running, Eyas) {
 }
 
 #[test]
-fn paths_are_told() {
+fn paths_are_reported() {
     let (listening, client) = ends(&format!("--plain {BOTH}"), "--verbose", "--json");
     listening.hears("listening");
     let there = client.start().end().exits(0);

@@ -168,7 +168,7 @@ fn an_open_proxy_is_refused() {
 }
 
 #[test]
-fn users_show_who_they_are() {
+fn users_must_authenticate() {
     let place = tempfile::tempdir().expect("a directory");
     let users = place.path().join("users");
     std::fs::write(&users, "ada:lace\n").expect("writes");
@@ -199,7 +199,7 @@ fn users_show_who_they_are() {
 }
 
 #[test]
-fn it_stops_when_it_is_told_to() {
+fn it_stops_on_a_signal() {
     let proxy = Proxy::with("");
     let id = proxy.child.id().to_string();
     Command::new("kill").args(["-s", "TERM", &id]).status().expect("kill is there");
@@ -216,7 +216,7 @@ fn it_stops_when_it_is_told_to() {
 }
 
 #[test]
-fn descriptors_that_run_out_are_waited_for() {
+fn accepting_resumes_after_running_out_of_descriptors() {
     let mut command = Command::new("sh");
     command
         .args(["-c", "ulimit -n 32; exec \"$0\" proxy --json -l 127.0.0.1:0"])

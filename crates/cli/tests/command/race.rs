@@ -52,7 +52,7 @@ fn all_says_what_works_and_why_the_rest_does_not() {
 }
 
 #[test]
-fn the_late_switch_is_told() {
+fn the_late_switch_is_reported() {
     // Time for TCP to be ready first, and not so long that the race is watched no more.
     let by = std::time::Duration::from_millis(600);
     let peer = Peer::start(Personality::QuicSlow { by });
@@ -96,7 +96,7 @@ fn a_failed_exchange_can_be_replayed_too() {
 }
 
 #[test]
-fn a_plan_gives_reasons_and_connects_nothing() {
+fn a_plan_gives_reasons_and_connects_to_nothing() {
     let peer = Peer::start(Personality::Healthy);
     let line = format!("plan --json {}", peer.url("/"));
     let object = peer.eyas(&line).run().exits(0).json();

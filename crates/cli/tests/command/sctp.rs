@@ -94,7 +94,7 @@ fn a_server_says_who_has_its_port_for_sctp() {
 
 /// Another server of the host has the UDP port, and nobody the SCTP port.
 #[test]
-fn who_asks_the_wrong_server_is_told_what_is_wrong() {
+fn a_command_at_the_wrong_server_says_what_is_wrong() {
     let port = own_port();
     let served = Served::start(Eyas::new(&format!("serve --no-files --sctp-udp-port {port}")));
     let (host, wrong) = (served.address.ip(), own_port());

@@ -32,7 +32,7 @@ fn within_a_command_status_shows_its_own() {
 }
 
 #[test]
-fn programs_join_who_serves_at_a_path() {
+fn programs_join_the_server_at_a_path() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("sctp");
     let library = folder.path().join("sctp.so");
@@ -62,7 +62,7 @@ fn programs_join_who_serves_at_a_path() {
 }
 
 #[test]
-fn what_the_command_leaves_running_is_waited_for() {
+fn background_children_of_the_command_are_waited_for() {
     let folder = tempfile::tempdir().expect("a folder");
     let (path, sign) = (folder.path().join("sctp"), folder.path().join("sign"));
     let running = serving(&path, "");

@@ -22,7 +22,7 @@ fn it_serves_files_and_test_bodies_in_every_version() {
 
 /// What eyas made may be made again; anything else in its place is somebody's.
 #[test]
-fn a_certificate_overwrites_nothing_but_its_like() {
+fn a_certificate_overwrites_only_a_certificate() {
     let place = tempfile::tempdir().expect("a directory");
     let path = place.path().join("ca.pem");
     let line = "serve --no-files --no-sctp --save-cert ca.pem";
@@ -42,7 +42,7 @@ fn a_certificate_overwrites_nothing_but_its_like() {
 }
 
 #[test]
-fn without_tls_it_speaks_plain_http() {
+fn without_tls_it_serves_plain_http() {
     let served = Served::start(Eyas::new("serve --plain --no-files"));
     let line = format!("get --json http://{}/bytes/5", served.address);
     let object = Eyas::new(&line).run().exits(0).json();
@@ -116,7 +116,7 @@ fn each_request_is_a_line_of_the_log() {
 }
 
 #[test]
-fn a_log_that_cannot_be_written_is_told_at_once() {
+fn an_unwritable_log_is_reported_at_once() {
     let refused = Eyas::new("serve --no-files --listen 127.0.0.1:0 --log /no/such/place").run();
     assert!(refused.exits(23).err.contains("cannot write /no/such/place"));
     Eyas::new("serve --no-files --log-format json").run().exits(2);
@@ -130,7 +130,7 @@ fn it_stops_when_asked() {
 }
 
 #[test]
-fn descriptors_that_run_out_are_told_of_and_waited_for() {
+fn running_out_of_descriptors_is_reported_and_accepting_resumes() {
     let port = own_port();
     let line = format!("serve --plain --no-sctp --no-files --listen 127.0.0.1:{port}");
     let served = Eyas::new(&line).descriptors(32).start();

@@ -118,7 +118,7 @@ fn standard_input_and_output_go_through() {
 }
 
 #[test]
-fn keys_that_are_not_known_get_nowhere() {
+fn unknown_keys_are_refused() {
     let ends = Ends::new();
     let other = ends.keygen("other.pem");
     let server = ends.serve();
@@ -136,7 +136,7 @@ fn keys_that_are_not_known_get_nowhere() {
 }
 
 #[test]
-fn what_cannot_be_says_why() {
+fn an_impossible_request_says_why() {
     let ends = Ends::new();
     let says = |eyas: Eyas, code: i32, words: &str| {
         let refused = eyas.run().exits(code);
@@ -211,7 +211,7 @@ fn status_shows_both_ends_and_what_goes_over_them() {
 
 /// Whoever says nothing takes a share of the descriptors at most, of which there are few here.
 #[test]
-fn strangers_that_say_nothing_keep_no_key_out() {
+fn silent_strangers_do_not_block_authorized_keys() {
     let ends = Ends::new();
     let server = ends.serve_with(|serve| serve.descriptors(48));
     let stranger = |_| TcpStream::connect((Ipv4Addr::LOCALHOST, ends.port)).expect("it listens");
@@ -227,7 +227,7 @@ fn strangers_that_say_nothing_keep_no_key_out() {
 }
 
 #[test]
-fn descriptors_that_run_out_at_the_client_are_waited_for() {
+fn a_client_resumes_after_running_out_of_descriptors() {
     let ends = Ends::new();
     let server = ends.serve();
     let port = own_port();

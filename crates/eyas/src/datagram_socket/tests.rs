@@ -21,7 +21,7 @@ fn nobody() -> SocketAddr {
 }
 
 #[tokio::test]
-async fn a_report_costs_neither_what_is_sent_nor_what_is_read_next() {
+async fn an_error_report_loses_neither_sent_nor_received_data() {
     let (here, there) = (open(), open());
     let to = there.get().local_addr().unwrap();
     for _ in 0..3 {
@@ -34,7 +34,7 @@ async fn a_report_costs_neither_what_is_sent_nor_what_is_read_next() {
 }
 
 #[tokio::test]
-async fn a_reader_is_told_of_what_comes_after_a_report() {
+async fn a_reader_is_woken_by_data_after_an_error_report() {
     let here = open();
     here.get().send_to(b"lost", &nobody().into()).unwrap();
     let mut reports = Vec::new();
@@ -60,9 +60,9 @@ fn fill(socket: &DatagramSocket) {
 }
 
 #[test]
-fn who_waits_for_room_after_a_report_is_not_told_before_there_is_some() {
+fn a_writer_after_an_error_report_wakes_only_when_there_is_room() {
     let test = "datagram_socket::tests::\
-                who_waits_for_room_after_a_report_is_not_told_before_there_is_some";
+                a_writer_after_an_error_report_wakes_only_when_there_is_room";
     in_its_own(test, || {
         ip("link set lo up");
         ip("link add name here type veth peer name there");

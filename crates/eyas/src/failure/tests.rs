@@ -46,7 +46,7 @@ fn what_icmp_says() {
 }
 
 #[test]
-fn a_connect_that_a_filter_forbids_is_no_lack_of_this_machine() {
+fn a_connect_that_a_filter_forbids_is_not_a_lack_of_resources() {
     let cause = |code| of_connect(&io::Error::from_raw_os_error(code)).cause;
     assert_eq!(cause(libc::EACCES), Cause::Unreachable);
     assert_eq!(cause(libc::ENOPROTOOPT), Cause::Refused);

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_most_loses_the_oldest() {
+    fn the_peer_with_the_most_handshakes_loses_its_oldest() {
         let of = |numbers: &[u8]| oldest_of_most(numbers.iter().map(|number| peer(*number)));
         assert_eq!(of(&[]), None);
         assert_eq!(of(&[1, 2, 3]), Some(0));
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_has_ended_takes_no_place() {
+    async fn finished_handshakes_free_their_slots() {
         let mut handshakes = Handshakes::new();
         handshakes.begin(peer(1), async {});
         tokio::task::yield_now().await;

@@ -194,7 +194,7 @@ fn the_database_of_another_program_is_left_alone() {
 }
 
 #[test]
-fn what_is_no_file_is_left_alone() {
+fn a_path_that_is_not_a_file_is_left_alone() {
     let directory = tempfile::tempdir().unwrap();
     let inside = directory.path().join("directory");
     std::fs::create_dir(&inside).unwrap();
@@ -206,7 +206,7 @@ fn what_is_no_file_is_left_alone() {
 
 /// SQLite would delete a journal or a log that belongs to no database, or play it back.
 #[test]
-fn what_lies_where_sqlite_would_write_is_left_alone() {
+fn files_where_sqlite_would_write_are_left_alone() {
     for suffix in ["-journal", "-wal", "-shm"] {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("memory.db");
@@ -253,7 +253,7 @@ fn a_damaged_memory_is_set_aside() {
 }
 
 #[test]
-fn what_was_set_aside_is_never_overwritten() {
+fn a_file_set_aside_is_never_overwritten() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("memory.db");
     let now = Duration::from_secs(1_800_000_000);
@@ -273,7 +273,7 @@ fn what_was_set_aside_is_never_overwritten() {
 
 /// Two processes see the same damage; by the time that the second acts, the first has begun anew.
 #[test]
-fn only_what_was_seen_damaged_is_set_aside() {
+fn only_the_file_seen_damaged_is_set_aside() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("memory.db");
     damage(&path);
@@ -293,7 +293,7 @@ fn only_what_was_seen_damaged_is_set_aside() {
 }
 
 #[test]
-fn a_memory_is_known_as_one_from_its_first_commit_on() {
+fn a_memory_is_recognisable_from_its_first_commit() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("memory.db");
     let store = open(&path);
@@ -319,7 +319,7 @@ fn a_file_keeps_its_secret_until_all_is_forgotten() {
 }
 
 #[test]
-fn the_secret_of_a_damaged_file_is_still_used_by_who_began_with_it() {
+fn a_running_process_keeps_the_secret_of_a_damaged_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("memory.db");
     let store = open(&path);
@@ -356,7 +356,7 @@ fn networks_have_names() {
 }
 
 #[test]
-fn a_file_cut_in_the_middle_is_set_aside_when_that_is_seen() {
+fn a_truncated_file_is_set_aside_when_that_is_detected() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("memory.db");
     let store = open(&path);
@@ -483,7 +483,7 @@ fn a_host_has_no_more_rows_than_allowed() {
 }
 
 #[tokio::test]
-async fn what_waits_for_the_disk_is_seen_at_once_and_never_lost() {
+async fn unwritten_evidence_is_visible_at_once_and_never_lost() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("memory.db");
     let (store, other) = (open(&path), open(&path));
@@ -498,7 +498,7 @@ async fn what_waits_for_the_disk_is_seen_at_once_and_never_lost() {
 }
 
 #[test]
-fn private_mode_writes_and_knows_nothing() {
+fn private_mode_neither_writes_nor_remembers() {
     let store = MemoryStore::none();
     store.learn(&evidence("a.example", 443, None), &trust());
     assert_eq!(verdict(&store, "a.example"), Verdict::Unknown);

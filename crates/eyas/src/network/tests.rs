@@ -49,7 +49,7 @@ fn routes_are_read_and_rejects_left_out() {
 }
 
 #[test]
-fn the_gateway_tells_networks_apart() {
+fn the_gateway_distinguishes_networks() {
     let here = identity(parse_v4(V4), NEIGHBOURS);
     let there = identity(parse_v4(V4), &NEIGHBOURS.replace("00:05", "00:06"));
     assert_ne!(here.id(), there.id());
@@ -92,7 +92,7 @@ fn a_network_is_called_by_interface_and_gateway() {
 }
 
 #[test]
-fn a_gateway_that_becomes_known_is_no_other_network() {
+fn learning_the_gateway_does_not_change_the_network() {
     let cold = identity(parse_v4(V4), "");
     let warm = identity(parse_v4(V4), NEIGHBOURS);
     assert!(cold.is_provisional() && !warm.is_provisional());
@@ -101,7 +101,7 @@ fn a_gateway_that_becomes_known_is_no_other_network() {
 }
 
 #[test]
-fn only_a_way_out_that_changes_moves_a_race() {
+fn only_a_changed_route_restarts_a_race() {
     let source = |address: &str, routed| SourceAddress {
         address: address.parse().unwrap(),
         prefix_len: 64,
@@ -147,7 +147,7 @@ async fn this_machine_has_a_loopback_and_one_identity() {
 }
 
 #[tokio::test]
-async fn what_was_glanced_at_is_not_read_again() {
+async fn a_quick_view_is_reused_once() {
     let network = network();
     let quick = network.view_without_waiting();
     let (_, kept) = network.lock().quick.clone().expect("changes are noticed here");

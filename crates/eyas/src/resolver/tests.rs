@@ -109,7 +109,7 @@ async fn server_of(data: Vec<u8>) -> std::net::SocketAddr {
 /// example.com HTTPS 1 . alpn=h2,\\255\\254,h3
 /// ```
 #[tokio::test]
-async fn an_identifier_that_is_no_text_spoils_nothing() {
+async fn a_non_text_identifier_does_no_harm() {
     let alpn = [2, b'h', b'2', 2, 0xff, 0xfe, 2, b'h', b'3'];
     let server = server_of([&[0, 1, 0, 0, 1, 0, 9][..], &alpn].concat()).await;
     let query =
@@ -159,7 +159,7 @@ async fn records_of_the_wrong_form_are_malformed() {
 /// example.com HTTPS 1 . port=443 key77=\001\002 key65535=
 /// ```
 #[tokio::test]
-async fn unknown_keys_spoil_nothing() {
+async fn unknown_keys_are_ignored() {
     let records = read(&[0, 3, 0, 2, 1, 187, 0, 77, 0, 2, 1, 2, 0xff, 0xff, 0, 0]).await;
     let expected = HttpsRecord {
         priority: 1,

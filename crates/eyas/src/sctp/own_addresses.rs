@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn sockets_at_all_addresses_serve_those_that_lead_away() {
+    fn wildcard_sockets_use_non_loopback_addresses() {
         let present = ["127.0.0.1", "::1", "10.0.0.1", "10.0.1.1", "2001:db8::1"];
         assert_eq!(among(&["0.0.0.0"], &present), ["10.0.0.1", "10.0.1.1"]);
         assert_eq!(among(&["0.0.0.0", "::"], &present), ["10.0.0.1", "10.0.1.1", "2001:db8::1"]);

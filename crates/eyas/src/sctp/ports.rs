@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn an_init_ack_that_nobody_waits_for_comes_too_late() {
+    fn an_unexpected_init_ack_is_too_late() {
         let mut init_ack = packet(443, 5000);
         init_ack.contents = [&init_ack.contents[..], &[0; 8], &[INIT_ACK, 0, 0, 4]].concat().into();
         let mut ports = Ports::new(None);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_short_is_nobody_s() {
+    fn a_truncated_packet_belongs_to_nobody() {
         let mut short = packet(5000, 80);
         short.contents = Bytes::from_static(&[0x13, 0x88, 0]);
         assert!(!Ports::new(Some(80)).is_ours(&short));

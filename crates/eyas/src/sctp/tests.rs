@@ -112,7 +112,7 @@ async fn one_direction_can_end_alone() {
 }
 
 #[tokio::test]
-async fn streams_are_told_apart() {
+async fn streams_are_kept_separate() {
     let (_clients, _listener, ours, theirs) = pair(V4).await;
     let mut one = ours.stream(StreamId(1)).unwrap();
     let mut two = ours.stream(StreamId(2)).unwrap();
@@ -159,7 +159,7 @@ async fn send_waits_for_room() {
 }
 
 #[tokio::test]
-async fn what_is_dropped_before_it_goes_on_leaves_nothing_behind() {
+async fn an_association_dropped_before_proceeding_leaves_nothing_behind() {
     let listener = listener(V4);
     let clients = clients_of(&listener);
     let opened = open(&clients, V4).await;
@@ -172,7 +172,7 @@ async fn what_is_dropped_before_it_goes_on_leaves_nothing_behind() {
 }
 
 #[tokio::test]
-async fn dropping_ends_in_order_after_everything_has_arrived() {
+async fn dropping_shuts_down_gracefully_after_all_data_has_arrived() {
     let (_clients, listener, ours, theirs) = pair(V4).await;
     for _ in 0..50 {
         ours.send(&SendInfo::default(), Bytes::from(vec![1; 1000])).await.unwrap();
@@ -207,7 +207,7 @@ async fn those_that_were_opened_have_ended_once_the_peer_knows() {
 }
 
 #[tokio::test]
-async fn an_abort_is_told_with_its_reason() {
+async fn an_abort_is_reported_with_its_reason() {
     let (_clients, _listener, ours, theirs) = pair(V4).await;
     ours.abort("no more of this");
     let lost = timeout(SOON, theirs.receive()).await.unwrap().unwrap_err();

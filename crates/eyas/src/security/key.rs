@@ -159,7 +159,7 @@ mod tests {
     use crate::ServerIdentity;
 
     #[test]
-    fn a_fingerprint_is_of_the_key_and_reads_as_it_is_written() {
+    fn a_fingerprint_is_of_the_key_and_parses_as_displayed() {
         let [one, other] = [(); 2].map(|()| ServerIdentity::self_signed(["a.test"]).expect("made"));
         let of = |identity: &ServerIdentity| KeyFingerprint::of(identity.certificate());
         let fingerprint = of(&one).expect("a key");

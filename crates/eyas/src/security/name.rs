@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_nothing_at_the_peer_changes_no_name() {
+    fn settings_that_the_peer_cannot_see_do_not_change_the_name() {
         let platform = SecurityParameters::platform();
         assert_eq!(name(&platform), "platform");
         assert_eq!(name(&platform.clone().without_resumption().with_key_log()), "platform");
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_peer_may_take_amiss_changes_the_name() {
+    fn settings_that_the_peer_may_refuse_change_the_name() {
         let platform = SecurityParameters::platform();
         let key = rcgen::KeyPair::generate().expect("a key");
         let key = rustls_pki_types::PrivateKeyDer::try_from(key.serialize_der()).expect("a key");

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_found_by_its_name_and_its_word() {
+    fn a_refusal_is_found_by_its_name_and_text() {
         let refusals = Refusals::default();
         refusals.keep(refusal("a.test", "the certificate is self-signed: of a"));
         refusals.keep(refusal("b.test", "the certificate is self-signed: of b"));
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_has_a_bound_and_the_latest_is_told() {
+    fn refusals_are_bounded_and_the_latest_is_reported() {
         let refusals = Refusals::default();
         for number in 0..2 * MAX_KEPT {
             refusals.keep(refusal(&format!("{number}.test"), "x"));
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_are_read_from_the_words_that_tell_them() {
+    fn faults_are_parsed_from_their_text() {
         let of = |detail: &str| CertificateFault::of(&failure(detail));
         assert_eq!(of("the certificate expired on 2002-01-01"), Some(CertificateFault::Expired));
         assert_eq!(of("the certificate is for a, not for b"), Some(CertificateFault::WrongName));

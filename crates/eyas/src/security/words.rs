@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn no_word_of_the_code_is_shown() {
+    fn no_identifier_of_the_code_is_shown() {
         let own = certificate(&["a.test"], "somebody");
         let other = OtherError(std::sync::Arc::new(std::io::Error::other("CaUsedAsEndEntity")));
         let told = of(&own, &CertificateError::Other(other));
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_the_peer_have_a_bound_and_drive_no_terminal() {
+    fn names_from_the_peer_are_bounded_and_escaped() {
         let long = "x".repeat(500);
         let own = certificate(&["a.test"], &format!("\u{1b}[2J{long}"));
         let told = of(&own, &CertificateError::Revoked);

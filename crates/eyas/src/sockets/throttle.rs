@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn the_same_is_reported_once_in_ten_seconds() {
+    async fn the_same_error_is_reported_once_in_ten_seconds() {
         let throttle = Throttle::default();
         assert!(throttle.permits());
         for _ in 0..9 {

@@ -113,7 +113,7 @@ fn server_that_says(said: &'static [u8]) -> SocketAddr {
 }
 
 #[tokio::test]
-async fn a_peer_that_hangs_up_in_the_handshake_has_reset() {
+async fn closing_during_the_handshake_counts_as_a_reset() {
     let address = server_that_says(b"");
     let endpoint = trusting(&identity());
     let wanted = candidate(address, Transport::Tcp, Security::Tls);
@@ -196,7 +196,7 @@ mod quic {
     }
 
     #[tokio::test]
-    async fn a_refusal_keeps_nobody_else_from_connecting() {
+    async fn a_refusal_does_not_affect_other_connections() {
         let identity = identity();
         let listener = listen(&identity, "127.0.0.1:0").await;
         let endpoint = trusting(&identity);
@@ -211,7 +211,7 @@ mod quic {
     }
 
     #[tokio::test]
-    async fn an_untrusted_certificate_is_no_silence() {
+    async fn an_untrusted_certificate_is_not_silence() {
         let listener = listen(&identity(), "127.0.0.1:0").await;
         let endpoint = trusting(&identity());
         for wanted in [

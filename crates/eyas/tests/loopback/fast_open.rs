@@ -34,7 +34,7 @@ fn is_fast_open(connection: &Connection) -> bool {
 }
 
 #[tokio::test]
-async fn an_attempt_that_is_alone_claims_no_answer_and_carries_bytes() {
+async fn a_lone_attempt_reports_no_answer_and_carries_bytes() {
     let identity = common::identity();
     let secure = common::listen(&identity, [Transport::Tcp]).await;
     let plain =
@@ -51,7 +51,7 @@ async fn an_attempt_that_is_alone_claims_no_answer_and_carries_bytes() {
 }
 
 #[tokio::test]
-async fn a_handshake_over_it_still_finds_a_own_address() {
+async fn a_handshake_over_it_still_finds_its_own_address() {
     let endpoint = builder_for(&[common::identity()], 1).fast_open(true).build().unwrap();
     let wanted = candidate(own_address(), Security::Tls);
     let failure = wait(endpoint.attempt(&Host::Name(NAME.into()), wanted, None)).await.unwrap_err();
@@ -59,7 +59,7 @@ async fn a_handshake_over_it_still_finds_a_own_address() {
 }
 
 #[tokio::test]
-async fn no_race_is_won_by_it() {
+async fn fast_open_never_wins_a_race() {
     let identity = common::identity();
     let listener = common::listen(&identity, [Transport::Tcp]).await;
     let port = listener.local_addr().port();

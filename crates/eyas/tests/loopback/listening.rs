@@ -24,7 +24,7 @@ fn candidate(address: SocketAddr, transport: Transport) -> Candidate {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn peers_that_begin_and_say_nothing_keep_nobody_out() {
+async fn silent_peers_do_not_block_others() {
     let identity = ServerIdentity::self_signed(["localhost"]).unwrap();
     let mut transports = vec![Transport::Tcp];
     if cfg!(feature = "quic") {

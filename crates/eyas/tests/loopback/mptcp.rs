@@ -98,7 +98,7 @@ async fn it_wins_a_race_against_tcp() {
 }
 
 #[tokio::test]
-async fn a_race_that_it_falls_back_in_is_won_by_tcp() {
+async fn after_a_fallback_tcp_is_the_winner() {
     let identity = common::identity();
     if listen(&identity).await.is_none() {
         return;
@@ -120,7 +120,7 @@ async fn a_race_that_it_falls_back_in_is_won_by_tcp() {
 }
 
 #[tokio::test]
-async fn it_is_spoken_where_tcp_was_planned_if_the_endpoint_says_so() {
+async fn it_replaces_tcp_if_the_endpoint_says_so() {
     let identity = common::identity();
     let Some(listener) = listen(&identity).await else { return };
     let port = listener.local_addr().port();

@@ -67,7 +67,7 @@ async fn the_callers_configuration_races_and_gives_its_connection() {
 }
 
 #[tokio::test]
-async fn a_configuration_that_trusts_nobody_spoils_nothing_for_the_endpoints_trust() {
+async fn a_configuration_with_other_roots_does_not_affect_the_endpoints_trust() {
     let scene = Scene::new([Transport::Tcp, Transport::Quic]).await;
     // So long a start that no busy machine lets TCP overtake.
     let policy = Policy { head_start: Duration::from_secs(2), ..Policy::default() };

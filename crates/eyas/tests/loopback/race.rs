@@ -37,7 +37,7 @@ async fn tcp_wins_where_there_is_no_quic() {
 }
 
 #[tokio::test]
-async fn what_failed_before_the_win_is_told() {
+async fn failures_before_the_win_are_reported() {
     let scene = Scene::new([Transport::Tcp]).await;
     // So long a start that only the refusal of QUIC lets TCP begin.
     let policy = Policy { head_start: Duration::from_secs(2), ..Policy::default() };
@@ -123,7 +123,7 @@ async fn a_host_without_a_server_refuses_every_transport() {
 }
 
 #[tokio::test]
-async fn certificates_that_are_wrong_are_told_as_such() {
+async fn wrong_certificates_are_reported_as_such() {
     let unknown = common::identity();
     let expired = common::expired_identity();
     let elsewhere = ServerIdentity::self_signed(["somebody.else.example"]).unwrap();
@@ -148,7 +148,7 @@ async fn certificates_that_are_wrong_are_told_as_such() {
 }
 
 #[tokio::test]
-async fn a_wrong_certificate_is_told_before_the_deadline_though_quic_is_silent() {
+async fn a_wrong_certificate_is_reported_before_the_deadline_though_quic_is_silent() {
     // It takes every packet and answers none.
     let (tcp, _hole) = common::listen_beside_udp(&common::identity()).await;
     let port = tcp.local_addr().port();
@@ -201,7 +201,7 @@ async fn a_dry_run_connects_to_nothing() {
 }
 
 #[tokio::test]
-async fn a_name_that_dns_does_not_know_is_said() {
+async fn an_unknown_name_is_reported() {
     let server = dns::serve(Says::NoSuchName).await;
     let endpoint = Endpoint::builder()
         .resolver(eyas::Resolver::server(server.address))
@@ -216,7 +216,7 @@ async fn a_name_that_dns_does_not_know_is_said() {
 }
 
 #[tokio::test]
-async fn what_the_application_saw_is_remembered() {
+async fn feedback_of_the_application_is_remembered() {
     let scene = Scene::new([Transport::Tcp, Transport::Quic]).await;
     let connection = wait(scene.endpoint.preconnection(scene.target()).connect()).await.unwrap();
     let feedback = connection.feedback();

@@ -17,7 +17,7 @@ async fn failure(says: Says) -> DnsFailure {
 }
 
 #[tokio::test]
-async fn failures_are_told_apart() {
+async fn failures_are_distinguished() {
     assert_eq!(failure(Says::NoData).await, DnsFailure::NoData);
     assert_eq!(failure(Says::NoSuchName).await, DnsFailure::NoSuchName);
     assert_eq!(failure(Says::ServerFailure).await, DnsFailure::ServerFailure);
@@ -50,7 +50,7 @@ fn what_is_text() -> Result<Records, DnsFailure> {
 }
 
 #[tokio::test]
-async fn an_identifier_that_is_no_text_spoils_nothing_over_tcp() {
+async fn a_non_text_identifier_does_no_harm_over_tcp() {
     let server = dns::serve_over_tcp(NOT_TEXT).await;
     let answer = ask_for_service(&Resolver::server(server.address)).await;
     assert_eq!(answer.records, what_is_text());
@@ -100,7 +100,7 @@ mod encrypted {
     }
 
     #[tokio::test]
-    async fn an_identifier_that_is_no_text_spoils_nothing_over_tls() {
+    async fn a_non_text_identifier_does_no_harm_over_tls() {
         let identity = ServerIdentity::self_signed(["dns.example"]).unwrap();
         let parameters = ListenParameters::new("127.0.0.1:0".parse().unwrap());
         let listener = Listener::bind(parameters.security(identity.clone())).await.unwrap();
@@ -113,7 +113,7 @@ mod encrypted {
     }
 
     #[tokio::test]
-    async fn a_dns_server_that_is_somebody_else_is_not_believed() {
+    async fn a_dns_server_with_another_name_is_not_believed() {
         let identity = ServerIdentity::self_signed(["else.example"]).unwrap();
         let parameters = ListenParameters::new("127.0.0.1:0".parse().unwrap());
         let listener = Listener::bind(parameters.security(identity.clone())).await.unwrap();
@@ -157,7 +157,7 @@ mod encrypted {
     }
 
     #[tokio::test]
-    async fn an_identifier_that_is_no_text_spoils_nothing_over_https() {
+    async fn a_non_text_identifier_does_no_harm_over_https() {
         let identity = ServerIdentity::self_signed(["127.0.0.1"]).unwrap();
         let parameters = ListenParameters::new("127.0.0.1:0".parse().unwrap());
         let parameters = parameters.security(identity.clone()).with_alpn(["h2"]);
@@ -171,7 +171,7 @@ mod encrypted {
     }
 
     #[tokio::test]
-    async fn a_doh_server_that_nobody_trusts_is_not_believed() {
+    async fn an_untrusted_doh_server_is_not_believed() {
         let identity = ServerIdentity::self_signed(["127.0.0.1"]).unwrap();
         let other = ServerIdentity::self_signed(["127.0.0.1"]).unwrap();
         let parameters = ListenParameters::new("127.0.0.1:0".parse().unwrap());
@@ -187,7 +187,7 @@ mod encrypted {
     }
 
     #[test]
-    fn a_url_that_is_no_doh_server_is_refused() {
+    fn an_invalid_doh_url_is_refused() {
         assert!(Resolver::https("https://192.0.2.1/dns-query").is_ok());
         assert!(Resolver::https("http://192.0.2.1/dns-query").is_err());
         assert!(Resolver::https("not a url").is_err());

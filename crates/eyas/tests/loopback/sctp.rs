@@ -222,7 +222,7 @@ async fn a_race_lost_by_tcp_leaves_no_socket() {
 }
 
 #[tokio::test]
-async fn the_naive_race_costs_the_server_what_eyas_spares_it() {
+async fn the_naive_race_leaves_state_at_the_server() {
     let scene = Scene::new(&[Transport::Tcp, Transport::SctpUdp], Security::None).await;
     let policy = prefer(TCP_FIRST).naive();
     let mut race = scene.endpoint.preconnection(scene.target.clone()).policy(policy).initiate();
@@ -257,7 +257,7 @@ async fn a_host_that_speaks_no_sctp_is_remembered() {
 
 /// Without privileges the candidate is left out and says why; with them it is tried.
 #[tokio::test]
-async fn what_cannot_be_spoken_here_says_why() {
+async fn an_unavailable_transport_says_why() {
     let scene = Scene::new(&[Transport::Tcp], Security::None).await;
     let mut target = scene.target.clone();
     let transports = vec![Transport::Sctp, Transport::Tcp];

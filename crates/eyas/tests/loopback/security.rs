@@ -53,7 +53,7 @@ async fn ping(connection: &mut Connection) -> io::Result<()> {
 }
 
 #[tokio::test]
-async fn a_client_certificate_is_shown_to_who_asks_for_it() {
+async fn a_client_certificate_is_sent_if_requested() {
     let (own, client) = (Credentials::of(NAME), Credentials::of("client.example"));
     for transport in TRANSPORTS {
         let mut server = Server::start(own.config(Some(&client)));

@@ -96,7 +96,7 @@ fn a_semicolon_with_nothing_behind_it_is_passed_over() {
 }
 
 #[test]
-fn what_names_nothing_is_left_out() {
+fn an_empty_alternative_is_left_out() {
     for field in [
         r#"h3=":0""#,
         r#"h3=":65536""#,
@@ -114,7 +114,7 @@ fn what_names_nothing_is_left_out() {
 }
 
 #[test]
-fn a_break_of_the_grammar_rejects_the_whole_field() {
+fn a_syntax_error_rejects_the_whole_field() {
     for field in [
         "",
         " ",
@@ -207,7 +207,7 @@ fn failures_in_a_row_double_the_time_up_to_two_days() {
 }
 
 #[test]
-fn a_change_of_network_keeps_what_persists_and_pardons_the_broken() {
+fn a_change_of_network_keeps_persistent_entries_and_clears_broken_ones() {
     let mut cache = Cache::new();
     let (stays, goes) = (origin("a.example"), origin("b.example"));
     cache.learn(&stays, b"h3=\":8001\", h3=\":8002\"; persist=1", Duration::ZERO, HOUR);
@@ -236,7 +236,7 @@ fn the_stores_are_bounded() {
 }
 
 #[test]
-fn ports_of_other_services_are_not_led_to() {
+fn ports_of_other_services_are_refused() {
     let led_to = |from, port: u16| {
         let (origin, mut cache) = (Origin { port: from, ..origin("a.example") }, Cache::new());
         cache.learn(&origin, format!(r#"h3=":{port}""#).as_bytes(), Duration::ZERO, Duration::ZERO);
@@ -310,7 +310,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(list in proptest::collection::vec(some_alternative(), 1..10)) {
+    fn written_values_are_read_back(list in proptest::collection::vec(some_alternative(), 1..10)) {
         let field = list.iter().map(written).collect::<Vec<_>>().join(", ");
         prop_assert_eq!(parse(field.as_bytes()), Ok(AltSvc::Alternatives(list)));
     }

@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_length_that_does_not_hold_is_an_error() {
+    async fn a_wrong_length_is_an_error() {
         assert_eq!(announced("four", 4).bytes().await.unwrap(), "four");
         for (length, word) in [(3, "more content"), (10, "6 bytes early")] {
             let error = announced("four", length).bytes().await.expect_err("it does not hold");

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_secret_stays_with_its_origin() {
+    fn credentials_stay_with_their_origin() {
         for other in ["https://b.example/", "https://a.example:8443/", "//b.example/"] {
             let mut hop = hop(Method::GET, "https://a.example/");
             hop.follow(StatusCode::FOUND, &to(other), &STRICT).expect("followed");
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_and_a_password_of_the_peers_are_neither_kept_nor_shown() {
+    fn credentials_in_a_location_are_neither_kept_nor_shown() {
         let mut hop = hop(Method::GET, "https://a.example/");
         let named = to("https://ada:secret@b.example/");
         hop.follow(StatusCode::FOUND, &named, &STRICT).expect("followed");
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn where_it_may_not_lead() {
+    fn forbidden_redirects() {
         for location in ["http://a.example/", "ftp://a.example/", "https://", "http://[/"] {
             let mut hop = hop(Method::GET, "https://a.example/");
             let error = hop.follow(StatusCode::FOUND, &to(location), &STRICT).expect_err(location);

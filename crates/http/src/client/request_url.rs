@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn user_information_becomes_a_field() {
+    fn user_information_becomes_an_authorization_header() {
         let mut url = Url::parse("https://us%20er:p%40ss@a.example/").expect("a URL");
         let mut headers = HeaderMap::new();
         complete(&mut headers, &HeaderMap::new(), &mut url);

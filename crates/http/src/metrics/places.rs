@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_of_whoever_has_most_makes_room() {
+    fn the_oldest_connection_of_the_busiest_peer_is_closed() {
         let places = Arc::<Places>::default();
         let honest = places.take(IpAddr::from([192, 0, 2, 1]));
         let greedy: Vec<Place> =

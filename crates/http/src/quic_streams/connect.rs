@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connect_loses_its_scheme_and_its_path() {
+    fn a_connect_request_loses_its_scheme_and_path() {
         let long = [&[0x7f, 0x49][..], &[b'a'; 200]].concat();
         for authority in [&b"\x05a:443"[..], b"\x83abc", &long] {
             let bare = without_scheme_and_path(frame(authority, b"\xc1\x51rest").into());
@@ -106,7 +106,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_frame_is_too_strange(bytes: Vec<u8>, authority: Vec<u8>) {
+        fn arbitrary_frames_never_panic(bytes: Vec<u8>, authority: Vec<u8>) {
             without_scheme_and_path(bytes.into());
             without_scheme_and_path(frame(&authority, b"").into());
         }

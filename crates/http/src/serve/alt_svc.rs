@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn sctp_is_announced_where_nobody_would_look_for_it() {
+    fn sctp_is_announced_at_a_nonstandard_port() {
         let policy = AltSvcPolicy::default();
         assert_eq!(policy.field(None, Some(ENCAPSULATION_PORT)), None);
         let field = policy.field(None, Some(9900)).unwrap();

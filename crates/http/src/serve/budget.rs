@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn who_holds_much_gets_little_and_never_nothing() {
+    fn a_connection_that_holds_much_gets_little_but_never_nothing() {
         let budget = budget(|limits| {
             limits.buffered_bytes = 1 << 20;
             limits.buffered_bytes_per_connection = 1 << 19;

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_a_connection_stay_on_it() {
+    fn hop_by_hop_fields_are_removed() {
         let fields = [
             ("connection", "close, x-hop"),
             ("keep-alive", "timeout=5"),
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_length_is_what_it_is() {
+    fn content_length_is_the_actual_length() {
         let reply = |status, said: &'static str| {
             let mut reply = Response::new(Content::Full("four".into()));
             *reply.status_mut() = status;

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_go_and_nothing_else_does() {
+    fn only_a_bounded_number_of_interim_responses_is_sent() {
         let (send, mut waiting) = InterimResponses::new();
         for code in [100, 101, 200, 404] {
             assert!(!send.send(status(code)), "{code}");

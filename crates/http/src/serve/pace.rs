@@ -107,21 +107,21 @@ mod tests {
     const RATE: Rate = Rate { bytes: 100, within: Duration::from_secs(60) };
 
     #[test]
-    fn a_byte_now_and_then_is_no_progress() {
+    fn a_trickle_of_bytes_is_not_progress() {
         let mut progress = Progress::default();
         let looks: Vec<bool> = (1..=3).map(|look| progress.has_stalled(RATE, look)).collect();
         assert_eq!(looks, [false, true, true]);
     }
 
     #[test]
-    fn enough_within_the_time_is() {
+    fn enough_bytes_in_time_are_progress() {
         let mut progress = Progress::default();
         assert!((1..1000).all(|look| !progress.has_stalled(RATE, look * 50)));
         assert!(progress.has_stalled(RATE, 999 * 50));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_response_that_stops_is_told_of_after_the_time_and_half_of_it_at_most() {
+    async fn a_stalled_response_is_reported_after_the_limit_and_half_of_it_at_most() {
         let mut pace = Pace::new(RATE);
         let begun = Instant::now();
         std::future::poll_fn(|cx| pace.poll_stalled(cx, || 7)).await;

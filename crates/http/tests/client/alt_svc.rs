@@ -77,7 +77,7 @@ async fn another_host_must_show_the_certificate_of_the_origin() {
 }
 
 #[tokio::test]
-async fn an_alternative_that_fails_is_left_alone_afterwards() {
+async fn a_failed_alternative_is_avoided_afterwards() {
     let id = identity(&["nobody.example"]);
     let quic = Plan::quic().identity(&id).start(|_| Reply::text("there")).await;
     let field = format!("h3=\":{}\"", quic.address.port());
@@ -91,7 +91,7 @@ async fn an_alternative_that_fails_is_left_alone_afterwards() {
 }
 
 #[tokio::test]
-async fn the_first_that_works_of_several_alternatives() {
+async fn the_first_working_one_of_several_alternatives() {
     let (origin, quic) = {
         let id = identity(&[NAME]);
         let quic = Plan::quic().identity(&id).start(|_| Reply::text("there")).await;
@@ -111,7 +111,7 @@ async fn the_first_that_works_of_several_alternatives() {
 }
 
 #[tokio::test]
-async fn clear_and_a_lifetime_of_nothing() {
+async fn clear_and_a_zero_lifetime() {
     for field in ["clear", "h3=\":443\"; ma=0"] {
         let id = identity(&[NAME]);
         let quic = Plan::quic().identity(&id).start(|_| Reply::text("there")).await;
@@ -172,7 +172,7 @@ async fn an_alternative_that_says_421_does_not_speak_for_the_origin() {
 
 /// RFC 7838 §6: who does not speak for the origin does not say either who does.
 #[tokio::test]
-async fn what_a_421_says_of_alternatives_does_not_count() {
+async fn alternatives_in_a_421_are_ignored() {
     let id = identity(&[NAME]);
     let elsewhere = Plan::quic().identity(&id).start(|_| Reply::text("elsewhere")).await;
     let leading = format!("h3=\":{}\"", elsewhere.address.port());
@@ -225,7 +225,7 @@ async fn http_2_at_another_port_is_an_alternative_too() {
 }
 
 #[tokio::test]
-async fn the_race_finds_an_alternative_elsewhere_only_if_asked() {
+async fn the_race_finds_an_alternative_elsewhere_only_if_enabled() {
     for (policy, patience, is_found) in [
         (HttpPolicy::Race, std::time::Duration::from_millis(500), false),
         (HttpPolicy::RaceAltSvc, SOON, true),
@@ -242,7 +242,7 @@ async fn the_race_finds_an_alternative_elsewhere_only_if_asked() {
 }
 
 #[tokio::test]
-async fn fields_of_plain_http_and_versions_that_are_not_allowed_count_for_nothing() {
+async fn fields_of_plain_http_and_disallowed_versions_are_ignored() {
     let (origin, quic) = pair("").await;
     let client = builder(&[&origin, &quic])
         .policy(HttpPolicy::AltSvc)

@@ -31,7 +31,7 @@ async fn octets(reply: &'static [u8]) -> u16 {
 }
 
 #[tokio::test]
-async fn a_reset_in_mid_body_is_an_error_of_its_own() {
+async fn a_reset_in_mid_body_is_a_distinct_error() {
     for versions in [Versions::HTTP_2, Versions::HTTP_3] {
         let site = Plan::default().start(|_| Reply::text("half").end(End::Reset)).await;
         let client = builder(&[&site]).versions(versions).build().expect("a client");
@@ -102,7 +102,7 @@ async fn silence_in_mid_body_and_before_the_response() {
 }
 
 #[tokio::test]
-async fn the_time_for_everything_holds_for_the_body_too() {
+async fn the_total_timeout_includes_the_body() {
     let site = Plan::default().start(|_| Reply::text("half").end(End::Never)).await;
     // The head is to come in time on any machine.
     let total = Duration::from_secs(4);
@@ -119,7 +119,7 @@ async fn the_time_for_everything_holds_for_the_body_too() {
 }
 
 #[tokio::test]
-async fn a_body_given_up_does_not_disturb_the_next_request() {
+async fn dropping_a_body_does_not_disturb_the_next_request() {
     let site = Plan::default()
         .start(|seen| match seen.target.ends_with("/endless") {
             true => Reply::text("half").end(End::Never),

@@ -29,7 +29,7 @@ async fn a_body_larger_than_allowed_is_cut_off_after_decompression() {
 }
 
 #[tokio::test]
-async fn decompression_can_be_left_out() {
+async fn decompression_can_be_disabled() {
     let site = Plan::default().start(echo_path).await;
     let plain = builder(&[&site]).decompress(false).build().expect("a client");
     plain.get(site.url("/")).send().await.expect("a response");

@@ -25,7 +25,7 @@ async fn json_goes_out_and_comes_back() {
 }
 
 #[tokio::test]
-async fn json_of_another_kind_is_an_error_that_names_the_url() {
+async fn mismatched_json_is_an_error_that_names_the_url() {
     let site = json().await;
     let response = client(&[&site]).get(site.url("/x")).send().await.expect("a reply");
     let error = response.json::<Vec<u32>>().await.expect_err("a map");
@@ -58,7 +58,7 @@ async fn forms_and_queries_are_escaped() {
 }
 
 #[tokio::test]
-async fn who_asks_is_said_in_one_field() {
+async fn the_user_agent_is_one_field() {
     let site = json().await;
     let client = client(&[&site]);
     let asked = client.get(site.url("/")).bearer_auth("old").basic_auth("us er", Some("p@:ss"));
@@ -78,7 +78,7 @@ async fn who_asks_is_said_in_one_field() {
 }
 
 #[tokio::test]
-async fn a_status_becomes_an_error_if_asked() {
+async fn a_status_becomes_an_error_if_requested() {
     let site = Plan::quic().start(|seen| match seen.target.as_str() {
         missing if missing.ends_with("/missing") => Reply::status(404),
         broken if broken.ends_with("/broken") => Reply::status(503),
@@ -100,7 +100,7 @@ async fn a_status_becomes_an_error_if_asked() {
 
 #[cfg(feature = "server")]
 #[tokio::test]
-async fn a_root_is_trusted_beside_the_platforms() {
+async fn a_root_is_trusted_in_addition_to_the_platforms() {
     let hello = tower::service_fn(async |_| {
         Ok::<_, std::convert::Infallible>(http::Response::new(eyas_http::Body::from("hello")))
     });

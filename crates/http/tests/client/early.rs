@@ -44,7 +44,7 @@ fn was_early(response: &Response) -> bool {
 }
 
 #[tokio::test]
-async fn a_safe_request_goes_early_if_asked_and_the_connection_is_shared_afterwards() {
+async fn a_safe_request_goes_early_if_enabled_and_the_connection_is_shared_afterwards() {
     let site = start_early(&identity(&[NAME]), own_port(), echo_path);
     let client = client(&site, true);
     prepare(&client, &site).await;
@@ -57,7 +57,7 @@ async fn a_safe_request_goes_early_if_asked_and_the_connection_is_shared_afterwa
 }
 
 #[tokio::test]
-async fn nothing_goes_early_unasked_nor_what_is_not_safe() {
+async fn unsafe_requests_and_requests_by_default_do_not_go_early() {
     let site = start_early(&identity(&[NAME]), own_port(), echo_path);
     let unasked = client(&site, false);
     prepare(&unasked, &site).await;
@@ -71,7 +71,7 @@ async fn nothing_goes_early_unasked_nor_what_is_not_safe() {
 }
 
 #[tokio::test]
-async fn too_early_is_answered_by_asking_once_more() {
+async fn too_early_is_retried_once() {
     let asked = AtomicUsize::new(0);
     let site = start_early(&identity(&[NAME]), own_port(), move |_| {
         // The second request is the early one.
@@ -89,14 +89,14 @@ async fn too_early_is_answered_by_asking_once_more() {
 }
 
 #[tokio::test]
-async fn too_early_for_a_request_that_was_not_early_is_the_answer() {
+async fn too_early_for_a_request_that_was_not_early_is_returned() {
     let site = start_early(&identity(&[NAME]), own_port(), |_| Reply::status(425));
     assert_eq!(ask(&client(&site, true), &site, Method::GET).await.status(), 425);
     assert_eq!(site.seen().len(), 1);
 }
 
 #[tokio::test]
-async fn early_data_that_is_refused_is_sent_the_usual_way() {
+async fn rejected_early_data_is_sent_after_the_handshake() {
     let id = identity(&[NAME]);
     let first = start_early(&id, own_port(), echo_path);
     let client = client(&first, true);
@@ -112,7 +112,7 @@ async fn early_data_that_is_refused_is_sent_the_usual_way() {
 }
 
 #[tokio::test]
-async fn an_origin_that_fell_silent_over_udp_is_reached_the_usual_way() {
+async fn an_origin_that_becomes_silent_over_udp_is_reached_over_tcp() {
     let id = identity(&[NAME]);
     let first = start_early(&id, own_port(), echo_path);
     let client = client(&first, true);

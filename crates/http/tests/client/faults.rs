@@ -59,7 +59,7 @@ async fn a_request_has_limits_of_its_own() {
 }
 
 #[tokio::test]
-async fn nobody_listens() {
+async fn a_closed_port() {
     let port = own_port();
     // Over UDP a refusal is not told from silence, so the race runs to its deadline.
     let race = Policy { deadline: Duration::from_secs(1), ..Policy::default() };
@@ -73,7 +73,7 @@ async fn nobody_listens() {
 }
 
 #[tokio::test]
-async fn a_certificate_of_nobody_known_and_one_of_another_name() {
+async fn an_untrusted_certificate_and_one_of_another_name() {
     let site = Plan::default().start(echo_path).await;
     let stranger = builder_for(&[site.address.port()], &[]).build().expect("a client");
     fails(stranger.get(site.url("/")), Kind::Certificate).await;

@@ -49,7 +49,7 @@ async fn fails(control: Vec<u8>, answer: Vec<u8>, end: End, kinds: &[Kind]) {
 }
 
 #[tokio::test]
-async fn lengths_that_nobody_keeps_are_refused() {
+async fn excessive_lengths_are_refused() {
     for kind in [HEADERS, UNKNOWN] {
         for length in [GIBIBYTE, (1 << 62) - 1] {
             let head = announce(kind, length);
@@ -62,7 +62,7 @@ async fn lengths_that_nobody_keeps_are_refused() {
 }
 
 #[tokio::test]
-async fn what_never_ends_is_cut_short() {
+async fn endless_input_is_cut_off() {
     let interim = End::Repeat(early_hints());
     fails(settings(), vec![], interim, &[Kind::Protocol]).await;
     let broken = [Kind::Protocol, Kind::BodyReset];
@@ -108,7 +108,7 @@ async fn a_body_of_another_length_than_announced() {
 }
 
 #[tokio::test]
-async fn what_is_merely_odd_is_read() {
+async fn unusual_but_valid_responses_are_read() {
     let before = panics();
     let one_by_one = b"whole".map(|byte| frame(DATA, &[byte])).concat();
     let empty = frame(DATA, b"");
@@ -122,7 +122,7 @@ async fn what_is_merely_odd_is_read() {
 }
 
 #[tokio::test]
-async fn who_gives_up_while_a_read_waits_says_so_and_harms_nobody() {
+async fn cancelling_while_a_read_waits_resets_only_that_stream() {
     let before = panics();
     let (report, mut stopped) = tokio::sync::mpsc::unbounded_channel();
     let peer = Peer::start(move |quic| {

@@ -63,7 +63,7 @@ async fn http_1_opens_several_connections_and_no_more_than_allowed() {
 }
 
 #[tokio::test]
-async fn the_total_is_bounded_by_closing_what_is_idle() {
+async fn the_total_is_bounded_by_closing_idle_connections() {
     let (one, two) =
         (Plan::default().start(echo_path).await, Plan::default().start(echo_path).await);
     for versions in [Versions::HTTP_1, Versions::HTTP_2, Versions::HTTP_3] {
@@ -80,7 +80,7 @@ async fn the_total_is_bounded_by_closing_what_is_idle() {
 }
 
 #[tokio::test]
-async fn what_is_idle_for_too_long_is_closed() {
+async fn a_connection_idle_for_too_long_is_closed() {
     let site = Plan::default().start(echo_path).await;
     for versions in [Versions::HTTP_1, Versions::HTTP_2, Versions::HTTP_3] {
         let idle_timeout = Duration::from_millis(100);

@@ -109,7 +109,7 @@ async fn http_is_forwarded_with_the_whole_uri() {
 }
 
 #[tokio::test]
-async fn names_that_the_proxy_is_not_for() {
+async fn hosts_excluded_from_the_proxy() {
     let site = Plan::plain().start(echo_path).await;
     let middle = Middle::start(Some(site.address)).await;
     let direct = site.plain_url("/").replace("a.example", "b.example");
@@ -119,7 +119,7 @@ async fn names_that_the_proxy_is_not_for() {
 }
 
 #[tokio::test]
-async fn a_proxy_that_refuses_or_is_not_there() {
+async fn a_proxy_that_refuses_or_is_unreachable() {
     let site = Plan::default().start(echo_path).await;
     let middle = Middle::start(None).await;
     let error = through(&middle, &[&site]).get(site.url("/")).send().await.expect_err("403");

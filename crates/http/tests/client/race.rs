@@ -153,7 +153,7 @@ async fn serial_tries_quic_to_its_end_and_then_tcp() {
 }
 
 #[tokio::test]
-async fn a_version_that_is_not_allowed_is_not_spoken() {
+async fn a_disallowed_version_is_not_used() {
     let site = Plan::tcp("http/1.1").start(echo_path).await;
     let client = builder(&[&site]).versions(Versions::HTTP_2).build().expect("a client");
     let error = client.get(site.url("/")).send().await.expect_err("no common version");

@@ -117,7 +117,7 @@ async fn credentials_and_cookies_stay_with_their_origin() {
 }
 
 #[tokio::test]
-async fn https_does_not_lead_to_http_unless_asked() {
+async fn https_does_not_redirect_to_http_unless_allowed() {
     let plain = Plan::plain().start(|_| Reply::text("plain")).await;
     let there = plain.plain_url("/");
     let site = Plan::default().start(move |_| Reply::status(301).header("location", &*there)).await;

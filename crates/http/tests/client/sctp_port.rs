@@ -27,7 +27,7 @@ async fn answer(request: Request<RequestBody>) -> Result<Response<Body>, Infalli
 /// The first connection looks for SCTP where nobody is; what the response says leads the next one to
 /// where the server awaits it.
 #[tokio::test]
-async fn the_port_of_sctp_inside_udp_is_heard_of() {
+async fn the_port_of_sctp_inside_udp_is_learnt() {
     for (policy, expected) in
         [(HttpPolicy::RaceAltSvc, Transport::SctpUdp), (HttpPolicy::Race, Transport::Tcp)]
     {

@@ -34,7 +34,7 @@ async fn a_request_without_an_absolute_uri_is_refused() {
 }
 
 #[tokio::test]
-async fn a_bad_field_is_said_when_the_request_is_sent() {
+async fn a_bad_field_is_reported_when_the_request_is_sent() {
     let site = Plan::quic().start(echo_path).await;
     let request = client(&[&site]).get(site.url("/")).header("bad name", "x");
     assert_eq!(request.send().await.expect_err("refused").kind(), Kind::Request);

@@ -73,7 +73,7 @@ fn is_refused(outcome: Result<String, Error>, word: &str) {
 }
 
 #[tokio::test]
-async fn a_part_is_no_answer_to_who_wants_the_whole() {
+async fn a_partial_response_to_a_full_request_is_an_error() {
     let site = Plan::default().start(|_| Reply { status: 206, ..Reply::text("part") }).await;
     for versions in EACH {
         let client = builder(&[&site]).versions(versions).build().expect("a client");
@@ -84,7 +84,7 @@ async fn a_part_is_no_answer_to_who_wants_the_whole() {
 }
 
 #[tokio::test]
-async fn nothing_new_is_no_answer_to_who_has_nothing_old() {
+async fn not_modified_without_a_condition_is_an_error() {
     let site = Plan::default().start(|_| Reply::status(304)).await;
     for versions in EACH {
         let client = builder(&[&site]).versions(versions).build().expect("a client");
@@ -97,7 +97,7 @@ async fn nothing_new_is_no_answer_to_who_has_nothing_old() {
 }
 
 #[tokio::test]
-async fn another_protocol_is_no_answer() {
+async fn switching_protocols_unasked_is_an_error() {
     let switched =
         b"HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\nx";
     let server = Octets::start(switched, b"").await;
@@ -106,7 +106,7 @@ async fn another_protocol_is_no_answer() {
 }
 
 #[tokio::test]
-async fn a_transfer_coding_that_nobody_offered_to_undo_is_not_handed_on() {
+async fn an_unoffered_transfer_coding_is_refused() {
     let codings = [
         &b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n"[..],
         b"HTTP/1.1 200 OK\r\ntransfer-encoding: gzip\r\ntransfer-encoding: chunked\r\n\r\n\

@@ -71,7 +71,7 @@ async fn start(offers: bool) -> (Running, eyas::ServerIdentity) {
 }
 
 #[tokio::test]
-async fn a_stream_goes_on_with_another_protocol() {
+async fn a_stream_continues_with_another_protocol() {
     let (running, identity) = start(true).await;
     let port = running.local_addr().port();
     let url = format!("https://{NAME}:{port}/");
@@ -109,7 +109,7 @@ async fn a_stream_goes_on_with_another_protocol() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_offer_it_is_not_asked() {
+async fn extended_connect_is_not_sent_unless_offered() {
     let (running, identity) = start(false).await;
     let port = running.local_addr().port();
     let url = format!("https://{NAME}:{port}/");

@@ -55,7 +55,7 @@ async fn bodies_stream_both_ways_over_each_version() {
 }
 
 #[tokio::test]
-async fn the_length_of_a_body_in_memory_is_said() {
+async fn the_length_of_a_body_in_memory_is_announced() {
     let site = Plan::default().start(echo).await;
     for (versions, version, _) in EACH {
         let client = builder(&[&site]).versions(versions).build().expect("a client");

@@ -107,7 +107,7 @@ fn app() -> Router {
 }
 
 #[tokio::test]
-async fn an_application_is_told_how_each_request_came() {
+async fn an_application_sees_how_each_request_arrived() {
     let running = run(Server::builder().service(app())).await;
     for over in Over::ALL {
         let got = client(&running, over).get(url(&running, "/")).send().await.expect("a response");
@@ -132,7 +132,7 @@ async fn an_application_is_told_how_each_request_came() {
 }
 
 #[tokio::test]
-async fn bodies_come_back_as_they_come_and_trailers_with_them() {
+async fn bodies_are_echoed_as_they_arrive_with_their_trailers() {
     let running = run(Server::builder().service(app())).await;
     for over in Over::ALL {
         let (give, body) = piecewise();
@@ -175,7 +175,7 @@ async fn head_has_the_fields_of_get_and_no_body() {
 }
 
 #[tokio::test]
-async fn the_access_log_tells_of_an_application_too() {
+async fn the_access_log_includes_an_application() {
     let told = Arc::<Mutex<Vec<_>>>::default();
     let log = Arc::clone(&told);
     let builder = Server::builder().service(app()).access_log(move |access| {

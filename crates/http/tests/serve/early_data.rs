@@ -102,7 +102,7 @@ async fn resuming_slowly(running: &Running) -> (quinn::Endpoint, SocketAddr) {
 }
 
 #[tokio::test]
-async fn safe_requests_are_served_early_and_others_are_put_off() {
+async fn safe_requests_are_served_early_and_others_wait() {
     let running = start(builder().early_data(true)).await;
     let (endpoint, address) = resuming_slowly(&running).await;
     let status = early(&endpoint, address, get("/bytes/10")).await;
@@ -113,7 +113,7 @@ async fn safe_requests_are_served_early_and_others_are_put_off() {
 }
 
 #[tokio::test]
-async fn nothing_is_taken_early_unless_asked_for() {
+async fn nothing_is_accepted_early_by_default() {
     let running = start(builder()).await;
     let (endpoint, address) = resuming_slowly(&running).await;
     let connecting = endpoint.connect(address, "localhost").unwrap();
@@ -121,7 +121,7 @@ async fn nothing_is_taken_early_unless_asked_for() {
 }
 
 #[tokio::test]
-async fn a_service_sees_early_what_is_safe_and_is_told_so() {
+async fn a_service_sees_safe_early_requests_marked_as_early() {
     let running = start(builder().early_data(true)).await;
     for (method, expected) in
         [(Method::GET, StatusCode::ACCEPTED), (Method::POST, StatusCode::TOO_EARLY)]

@@ -32,7 +32,7 @@ async fn without_a_socket_there_is_no_server() {
 }
 
 #[tokio::test]
-async fn without_a_service_nothing_is_found() {
+async fn without_a_service_everything_is_not_found() {
     let running = Server::builder().start().await.expect("a server");
     for speak in Speak::SECURE {
         assert_eq!(fetch(&running, speak, get("/")).await.status(), 404);

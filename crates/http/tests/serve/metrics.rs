@@ -41,7 +41,7 @@ async fn ask(at: SocketAddr, request: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_the_server_does_is_told_elsewhere() {
+async fn metrics_are_served_at_another_address() {
     let local = SocketAddr::from(([127, 0, 0, 1], 0));
     let running = start(builder().plain().metrics(local)).await;
     let metrics = running.metrics_addr().expect("they are told");
@@ -68,7 +68,7 @@ async fn what_the_server_does_is_told_elsewhere() {
 }
 
 #[tokio::test]
-async fn who_sits_there_and_asks_nothing_keeps_nobody_out() {
+async fn an_idle_connection_to_the_metrics_does_not_block_others() {
     let local = SocketAddr::from(([127, 0, 0, 1], 0));
     let running = start(builder().plain().metrics(local)).await;
     let metrics = running.metrics_addr().expect("they are told");
@@ -84,13 +84,13 @@ async fn who_sits_there_and_asks_nothing_keeps_nobody_out() {
 }
 
 #[tokio::test]
-async fn nothing_is_told_unless_asked_for() {
+async fn metrics_are_off_by_default() {
     let running = start(builder().plain()).await;
     assert_eq!(running.metrics_addr(), None);
 }
 
 #[tokio::test]
-async fn multipath_tcp_is_counted_apart() {
+async fn multipath_tcp_is_counted_separately() {
     let running = start(builder().plain().mptcp(true)).await;
     let endpoint = Endpoint::builder().build().expect("an endpoint");
     let candidate = Candidate {

@@ -71,7 +71,7 @@ async fn unlucky(request: Asked) -> Result<Response<Body>, BoxError> {
 }
 
 #[tokio::test]
-async fn what_fails_is_answered_or_broken_off_and_the_server_goes_on() {
+async fn a_failing_service_is_answered_or_aborted_and_the_server_continues() {
     let running = run(Server::builder().service(service_fn(unlucky))).await;
     for over in Over::ALL {
         let client = client(&running, over);
@@ -159,7 +159,7 @@ async fn a_service_is_called_once_it_is_ready() {
 }
 
 #[tokio::test]
-async fn a_stream_is_asked_for_no_more_than_its_peer_takes() {
+async fn a_body_is_polled_only_as_fast_as_its_peer_reads() {
     const MUCH: u64 = 64 << 20;
     let given = Arc::<AtomicU64>::default();
     let counted = Arc::clone(&given);
@@ -243,7 +243,7 @@ async fn a_response_that_nobody_wants_any_more_is_dropped_though_its_service_is_
 }
 
 #[tokio::test]
-async fn a_silent_service_is_not_cut_off_and_keeps_no_other_waiting() {
+async fn a_slow_service_is_not_cut_off_and_does_not_block_others() {
     let allowed = Arc::<Notify>::default();
     let gate = Arc::clone(&allowed);
     let service = service_fn(move |request: Asked| {
@@ -275,7 +275,7 @@ async fn gathering(request: Asked) -> Result<Response<Full<Bytes>>, BoxError> {
 }
 
 #[tokio::test]
-async fn who_never_sends_the_rest_is_told_so() {
+async fn an_incomplete_request_gets_a_timeout_response() {
     let limits = Limits { idle_time: Duration::from_millis(400), ..Limits::default() };
     let running = run(Server::builder().limits(limits).service(service_fn(gathering))).await;
     for over in [Over::Http2, Over::Http3] {
@@ -313,7 +313,7 @@ async fn a_body_over_the_limit_is_refused() {
 }
 
 #[tokio::test]
-async fn a_client_that_expects_it_is_told_to_go_on() {
+async fn a_client_that_expects_continue_gets_it() {
     let running = run(Server::builder().service(service_fn(gathering))).await;
     let (_conn, mut driver, mut send) = quic(&running).await;
     let driving = async { std::future::poll_fn(|cx| driver.poll_close(cx)).await };

@@ -80,7 +80,7 @@ fn partly_late() -> (Plan, Results) {
 }
 
 #[test]
-fn what_is_not_judged_is_left_out_of_series() {
+fn unjudged_points_are_left_out_of_series() {
     let (plan, results) = partly_late();
     let compute = |text: &str| {
         let expression = Expression::parse(text, &plan.grid).unwrap();
@@ -100,7 +100,7 @@ fn what_is_not_judged_is_left_out_of_series() {
 }
 
 #[test]
-fn readers_are_told_what_is_not_judged() {
+fn unjudged_points_are_pointed_out() {
     let (plan, results) = partly_late();
     let said = plan.judged.as_ref().unwrap().left_out(&plan.grid, &results);
     assert_eq!(said.unwrap(), "Not judged: C at 3; D at 2, 3: too late.");
@@ -173,7 +173,7 @@ fn shares_of_all_trials_leave_doubt() {
 }
 
 #[test]
-fn what_cannot_be_understood() {
+fn unparsable_expressions() {
     let plan = plan("");
     let said = |text: &str| Expression::parse(text, &plan.grid).unwrap_err();
     assert!(said("speed[c, 1 KiB]").contains("measures are throughput,"));

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_read_by_others_and_the_checksum_holds() {
+    fn ecn_marks_are_readable_and_the_checksum_is_valid() {
         for packet in [packet("192.0.2.1", "192.0.2.2"), packet("2001:db8::1", "2001:db8::2")] {
             let mut frame = Frame::made(&packet, 9);
             assert!(frame.is_ecn_capable() && frame.is_whole());
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_addresses_leaves_the_life_time() {
+    fn changing_addresses_keeps_the_ttl() {
         let before = packet("192.0.2.1", "192.0.2.2");
         let mut bytes = Frame::made(&before, 9).with_prefix().to_vec();
         bytes[PREFIX + 8] = 3;
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_packet_is_none() {
+    fn invalid_packets_are_ignored() {
         assert_eq!(Frame::read(&[0; PREFIX]), None);
         assert_eq!(Frame::read(&[0x45; PREFIX + 8]), None, "too short");
         assert_eq!(Frame::read(&[0x12; 80]), None, "neither 4 nor 6");

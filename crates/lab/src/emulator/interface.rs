@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_says_is_said_in_words() {
+    fn kernel_errors_are_explained() {
         let setup = InterfaceSetup {
             name: "eyas0".to_owned(),
             addresses: Vec::new(),

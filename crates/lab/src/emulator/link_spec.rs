@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_wanted_stays_and_none_takes_away() {
+    fn unmentioned_settings_stay_and_none_removes_them() {
         let mut spec = LinkSpec::default();
         spec.read("loss=none,rate=none,up=no").unwrap();
         let mut link = link("rate=1kbit,delay=1s,loss=1%");
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_know_bursts() {
+    fn tables_have_bursts() {
         let text = "rate = '1 Mbit/s'\nqueue = 7\nloss = { while_bad = '30 %', worsens = '1 %', recovers = '20 %' }";
         let (mut spec, mut link) = (LinkSpec::default(), LinkConfig::default());
         spec.read_table(&toml::from_str(text).unwrap()).unwrap();

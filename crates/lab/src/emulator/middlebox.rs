@@ -183,7 +183,7 @@ mod tests {
     use crate::emulator::Scenario;
 
     #[test]
-    fn rules_are_told_in_the_words_of_files() {
+    fn rules_are_displayed_as_in_files() {
         let boxes = "kind = 'nat'
             kind = 'firewall'\ndrops = ['icmp', 'udp']
             kind = 'firewall'\nonly_ports = [53, 443]

@@ -327,7 +327,7 @@ mod tests {
     "#;
 
     #[test]
-    fn a_file_is_a_network_and_its_story() {
+    fn a_file_has_a_network_and_its_events() {
         let scenario = Scenario::parse(EXAMPLE).unwrap();
         let wifi = scenario.topology.path("wifi").unwrap();
         assert_eq!((wifi.forward.rate, wifi.backward.rate), (Some(20_000_000), Some(50_000_000)));

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_switch_that_is_off_is_named() {
+    fn the_sysctl_that_is_off_is_named() {
         for (file, value, setting) in SWITCHES {
             let machine = |asked: &str| match asked {
                 asked if asked == file => Some(format!("{value}\n")),
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn where_no_switch_is_off_it_takes_root() {
+    fn if_no_sysctl_is_off_root_is_needed() {
         let free =
             |asked: &str| (asked == "user/max_user_namespaces").then(|| "96365\n".to_owned());
         assert!(remedy(free).starts_with("run it as root"));

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_as_many_candidates_as_are_wanted() {
+    fn the_requested_number_of_candidates_is_made() {
         assert_eq!(policy(1).only_family, Some(Family::V4));
         assert_eq!((policy(2).transports.len(), policy(2).only_family), (1, None));
         // The six of the paper.

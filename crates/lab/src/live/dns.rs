@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_query_gets_no_answer() {
+    fn an_invalid_query_gets_no_answer() {
         let ip: IpAddr = "192.0.2.7".parse().unwrap();
         let whole = query("server.test", A);
         for end in 0..whole.len() {

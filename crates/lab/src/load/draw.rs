@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn outcomes_are_as_likely_and_have_nothing_to_do_with_hits() {
+    fn outcomes_are_equally_likely_and_independent_of_hits() {
         let draws: Vec<Draw> = Draws::new(0.5, 2, 3, 9).take(MANY).collect();
         let first = draws.iter().filter(|draw| draw.outcome == 0).count();
         let both = draws.iter().filter(|draw| draw.outcome == 0 && draw.is_hit).count();

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_of_the_users_is_a_curve_with_its_claims() {
+    fn a_users_client_is_a_curve_with_its_claims() {
         let plan = he_clients(&with(MINE, &[])).unwrap();
         let mine: Vec<_> = plan.grid.points.iter().filter(|point| point.curve == "mine").collect();
         assert!(mine.iter().any(|point| point.scene == "v6-drop"), "{mine:?}");

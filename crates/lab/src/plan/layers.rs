@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_is_toml_or_text() {
+    fn overrides_are_toml_or_text() {
         let set = |text: &str| parse_set(text).unwrap().table;
         assert_eq!(set("path.B.delay=50 ms"), table("path.B.delay = '50 ms'"));
         assert_eq!(set("association.nr_sack=true"), table("association.nr_sack = true"));

@@ -87,7 +87,7 @@ fn every_claim_can_be_measured() {
 }
 
 #[test]
-fn live_plans_lay_their_settings_over_one_another() {
+fn live_plans_layer_their_settings() {
     let options = Options { extent: Extent::Standard, ..Options::default() };
     let plan = plan("h3-loss", &options);
     assert!(plan.is_live() && plan.grid.runs == 1);
@@ -157,7 +157,7 @@ fn the_thirteen_rows_are_all_there() {
 }
 
 #[test]
-fn scenes_curves_and_the_sweep_lie_over_the_plan() {
+fn scenes_curves_and_the_sweep_override_the_plan() {
     let plan = plan("cmt-delay", &Options::default());
     assert_eq!(plan.grid.runs, 24);
     let point = plan.grid.points.iter().find(|point| point.id == "dB75_fixed_224KiB").unwrap();
@@ -169,7 +169,7 @@ fn scenes_curves_and_the_sweep_lie_over_the_plan() {
 }
 
 #[test]
-fn what_is_set_beats_the_rest() {
+fn overrides_take_precedence() {
     let options = quick(&["path.B.delay=33 ms", "time.duration=5 s", "sweep.values=[\"64 KiB\"]"]);
     let plan = plan("cmt-delay", &options);
     assert_eq!(plan.grid.points.len(), 6);
@@ -188,7 +188,7 @@ fn refusal(from: &str, to: &str, set: &[&str]) -> String {
 }
 
 #[test]
-fn mistakes_are_told_with_their_place() {
+fn mistakes_are_reported_with_their_place() {
     let said = refusal("queue = ", "kueue = ", &[]);
     assert!(said.contains("kueue") && said.contains("line 1"), "{said}");
     assert!(said.contains("expected one of") && said.contains("`queue`"), "{said}");

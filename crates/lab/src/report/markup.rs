@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn four_digits_or_so() {
+    fn about_four_digits() {
         let cases = [
             (1234.5, "1234"),
             (19.27, "19.27"),

@@ -73,14 +73,14 @@ fn long_times_along_the_axis_are_seconds() {
 }
 
 #[test]
-fn every_scene_gets_its_picture_where_that_is_wanted() {
+fn every_scene_gets_its_picture_if_requested() {
     let document = document("cmt-auto");
     let pictures = page(&document).matches("<figure>").count();
     assert_eq!(pictures, document.figures.len() * document.scenes.len());
 }
 
 #[test]
-fn published_curves_stand_beside_ours() {
+fn published_curves_are_drawn_beside_ours() {
     let shipped = shipped().iter().find(|shipped| shipped.name == "h3-delay").unwrap();
     let plan = Plan::parse(shipped.text, &Options::default()).unwrap();
     let run = |x: f64| {
@@ -132,7 +132,7 @@ fn every_cell_leads_to_its_packets() {
 }
 
 #[test]
-fn no_response_is_bad_and_what_was_not_run_is_nothing() {
+fn no_response_is_bad_and_a_missing_run_is_blank() {
     let matrix = clients().matrix.unwrap();
     let grade = |curve: &str, label: &str| {
         let place = matrix.columns.iter().position(|column| column.label == label).unwrap();

@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_footer_is_where_readers_look_for_it() {
+    fn the_footer_is_where_readers_expect_it() {
         for rows in [0, 1, 9] {
             let file = table(rows).to_parquet();
             let (rest, magic) = file.split_last_chunk::<4>().unwrap();

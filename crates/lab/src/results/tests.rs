@@ -23,7 +23,7 @@ fn some_run(bytes: u64) -> RunResult {
 }
 
 #[test]
-fn delays_are_means_of_the_streams_on_which_something_came() {
+fn delays_are_means_over_the_streams_with_data() {
     assert_eq!(some_run(1).mean_delay_ms(), 2.0);
     assert!(RunResult::default().mean_delay_ms().is_nan());
 }
@@ -119,7 +119,7 @@ fn every_run_has_its_rows() {
 
 /// `docs/schema/lab.json` says what it is.
 #[test]
-fn a_document_is_what_its_schema_says() {
+fn a_document_matches_its_schema() {
     let schema = serde_json::from_str(include_str!("../../../../docs/schema/lab.json")).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let mut object = serde_json::to_value(document()).unwrap();
@@ -129,7 +129,7 @@ fn a_document_is_what_its_schema_says() {
 }
 
 #[test]
-fn the_form_of_packets_is_told() {
+fn the_packet_form_is_recorded() {
     let told = |set: &str| {
         let options = Options { set: vec![set.to_owned()], ..Options::default() };
         let plan = Plan::parse(PLAN, &options).unwrap();

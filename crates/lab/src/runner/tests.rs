@@ -8,7 +8,7 @@ use crate::plan::{Options, shipped};
 use crate::results::Document;
 
 #[test]
-fn what_takes_its_time_from_the_machine_runs_alone() {
+fn timing_sensitive_runs_are_not_parallel() {
     let jobs = |name: &str| {
         let shipped = shipped().iter().find(|plan| plan.name == name).unwrap();
         let job = Job { out: PathBuf::new(), jobs: 4, seed: 1, version: String::new() };
@@ -57,7 +57,7 @@ fn shard(root: &Path, name: &str) -> PathBuf {
 }
 
 #[test]
-fn shards_come_to_the_same_as_one_program() {
+fn shards_give_the_same_result_as_one_program() {
     let root = tempfile::tempdir().unwrap();
     let shards: Vec<PathBuf> =
         ["2/3", "1/3", "3/3"].iter().map(|name| shard(root.path(), name)).collect();
@@ -86,7 +86,7 @@ fn shards_come_to_the_same_as_one_program() {
 }
 
 #[test]
-fn a_shard_that_is_not_there_is_named() {
+fn a_missing_shard_is_named() {
     let root = tempfile::tempdir().unwrap();
     let shards = ["1/3", "3/3"].map(|name| shard(root.path(), name));
     let said = merge(&shards, "v").unwrap_err().to_string();
@@ -97,7 +97,7 @@ fn a_shard_that_is_not_there_is_named() {
 }
 
 #[test]
-fn what_does_not_belong_together_is_refused_by_name() {
+fn mismatched_shards_are_refused_by_name() {
     let root = tempfile::tempdir().unwrap();
     let [one, two, four] = ["1/2", "2/2", "2/4"].map(|name| shard(root.path(), name));
     let said = |directories: &[&PathBuf], version: &str| {
@@ -156,7 +156,7 @@ fn worklist(out: &Path) -> Worklist {
 }
 
 #[test]
-fn tasks_come_to_the_same_as_one_program_in_any_order() {
+fn tasks_give_the_same_result_as_one_program_in_any_order() {
     let root = tempfile::tempdir().unwrap();
     let plan = Plan::parse(SMALL, &Options::default()).unwrap();
     let stop = AtomicBool::new(false);
@@ -185,7 +185,7 @@ fn tasks_come_to_the_same_as_one_program_in_any_order() {
 }
 
 #[test]
-fn what_is_finished_is_not_handed_out_again() {
+fn finished_tasks_are_not_handed_out_again() {
     let root = tempfile::tempdir().unwrap();
     let mut list = worklist(root.path());
     let outcomes = outcomes(&list, 3);
@@ -218,7 +218,7 @@ fn outcomes_of_other_code_and_other_plans_are_refused() {
 }
 
 #[test]
-fn live_runs_do_not_travel() {
+fn live_runs_are_not_handed_out() {
     let root = tempfile::tempdir().unwrap();
     let live = shipped().iter().find(|plan| plan.name == "h3-delay").unwrap();
     let plan = Plan::parse(live.text, &Options::default()).unwrap();

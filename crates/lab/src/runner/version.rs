@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_program_is_other_code() {
+    fn another_program_counts_as_different_code() {
         let directory = tempfile::tempdir().unwrap();
         let name = |content: &str| {
             let file = directory.path().join("program");

@@ -90,7 +90,7 @@ fn a_path_that_joins_is_used_from_then_on() {
 }
 
 #[test]
-fn a_path_that_joins_takes_over_from_one_that_dies() {
+fn a_path_that_joins_takes_over_from_one_that_fails() {
     let setup = one_path(
         "path.B = { rate = '10 Mbit/s', delay = '20 ms', joins = '7 s' }
         association.buffer = '512 KiB'
@@ -103,7 +103,7 @@ fn a_path_that_joins_takes_over_from_one_that_dies() {
 }
 
 #[test]
-fn somebody_must_be_there_from_the_start() {
+fn one_path_must_exist_from_the_start() {
     let joins = "path.B = { rate = '10 Mbit/s', delay = '20 ms', joins = '7 s' }\n";
     let only = one_path(&format!("{joins}association.only = ['B']"));
     assert!(only.check().is_err_and(|said| said.contains("from the start")));
@@ -152,7 +152,7 @@ fn a_stream_with_a_deadline_takes_no_path_that_misses_it() {
 }
 
 #[test]
-fn the_order_of_receiving_is_nothing_to_who_takes_all_at_once() {
+fn the_receive_order_does_not_matter_if_everything_is_read_at_once() {
     let by = |order: &str| run(&two_paths(&format!("receive_order = '{order}'")), 1);
     let arrival = by("arrival");
     assert_eq!(by("round-robin"), arrival);

@@ -234,7 +234,7 @@ mod tests {
         B = { rate = '10 Mbit/s', delay = '10 ms', framing = '7 bytes' }";
 
     #[test]
-    fn what_is_wrong_is_said() {
+    fn mistakes_in_a_setup_are_reported() {
         let said = |text: &str| setup(&format!("{TWO}\n{text}")).check().unwrap_err();
         assert!(said("[[event]]\nat='1 s'\npath='X'").contains("\"X\"; there are A, B"));
         assert!(said("[application]\nmessage = 4").contains("application.message"));

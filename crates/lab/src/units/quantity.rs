@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_can_be_read() {
+    fn written_values_can_be_parsed() {
         for text in ["1 Gbit/s", "10 Mbit/s", "1.5 Mbit/s", "7 bit/s"] {
             assert_eq!(text.parse::<Rate>().unwrap().to_string(), text);
         }

@@ -87,7 +87,7 @@ mod tests {
     use crate::packet::Packet;
 
     #[test]
-    fn as_many_bits_are_wrong_as_the_probability_says() {
+    fn the_share_of_wrong_bits_matches_the_probability() {
         let mut random = Stream::new(1, 1);
         for probability in [1e-5, 1e-3, 0.2] {
             let runs = if probability < 1e-4 { 20_000 } else { 500 };
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn powers() {
+    fn powers_of_a_probability() {
         assert_eq!(power(0.5, 0), 1.0);
         assert_eq!(power(0.5, 5), 0.031_25);
         assert_eq!(power(0.9, 1_000_000), 0.0);

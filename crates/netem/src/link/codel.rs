@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn drops_come_closer_while_the_delay_stays() {
+    fn drops_become_more_frequent_while_the_delay_persists() {
         // 100, then 100 + 100, + 100 / sqrt(2), + 100 / sqrt(3), + 100 / 2, rounded up.
         assert_eq!(drops(20, 30_000, 400), [100, 200, 271, 329, 379]);
     }
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_time_begins_where_the_first_one_ended() {
+    fn a_second_drop_phase_resumes_the_rate_of_the_first() {
         let mut codel = CoDel::new(&CoDelConfig::default());
         let mut at = |now: u64, sojourn: u64| {
             let head = Head { sojourn: sojourn * MILLISECOND, left: 30_000 };

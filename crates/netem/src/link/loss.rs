@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_names_the_lost() {
+    fn a_list_names_the_lost_packets() {
         let lost = losses(LossConfig::List(vec![4, 0, 4, 1]), 6);
         assert_eq!(lost, [true, true, false, false, true, false]);
     }

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_take_part_are_marked_until_it_is_too_much() {
+    fn ecn_capable_packets_are_marked_up_to_a_limit() {
         let [_, marked, dropped] = steady(10, true);
         assert!(marked > 700 && dropped == 0);
         let [_, marked, dropped] = steady(20, true);

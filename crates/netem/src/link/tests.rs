@@ -63,7 +63,7 @@ fn packets_leave_one_after_the_other() {
 }
 
 #[test]
-fn framing_takes_time_and_counts_for_no_byte() {
+fn framing_takes_time_but_is_not_counted_in_bytes() {
     let mut link = Link::new(LinkConfig { framing: 50, ..config() }, 1);
     link.offer(micros(0), numbered(0, 1200)).unwrap();
     link.offer(micros(0), numbered(1, 1200)).unwrap();
@@ -72,7 +72,7 @@ fn framing_takes_time_and_counts_for_no_byte() {
 }
 
 #[test]
-fn a_full_queue_drops_what_comes_last() {
+fn a_full_queue_drops_the_newest_packet() {
     let mut link = Link::new(LinkConfig { queue: QueueConfig::Packets(2), ..config() }, 1);
     let offered: Vec<_> =
         (0..5).map(|packet| link.offer(micros(0), numbered(packet, 1250))).collect();
@@ -95,7 +95,7 @@ fn a_queue_in_bytes_takes_a_small_packet_where_a_large_one_does_not_fit() {
 }
 
 #[test]
-fn what_waits_while_nobody_calls_is_sent_at_its_time() {
+fn late_calls_do_not_change_departure_times() {
     let mut link = Link::new(config(), 1);
     for packet in 0..4 {
         link.offer(micros(0), numbered(packet, 1250)).unwrap();
@@ -112,7 +112,7 @@ fn what_waits_while_nobody_calls_is_sent_at_its_time() {
 }
 
 #[test]
-fn lost_packets_take_their_time() {
+fn lost_packets_still_take_transmission_time() {
     let mut link = Link::new(LinkConfig { loss: LossConfig::List(vec![0, 2]), ..config() }, 1);
     for packet in 0..4 {
         link.offer(micros(0), numbered(packet, 1250)).unwrap();
@@ -143,7 +143,7 @@ fn jitter_alone_changes_no_order() {
 }
 
 #[test]
-fn late_packets_let_others_pass() {
+fn delayed_packets_are_overtaken() {
     let by = micros(2500);
     let reordering = Reordering::Late { probability: 0.2, by };
     let mut link = Link::new(LinkConfig { reordering, ..config() }, 1);
@@ -167,7 +167,7 @@ fn duplicates_arrive_beside_their_originals() {
 }
 
 #[test]
-fn what_is_too_big_is_dropped_or_cut() {
+fn oversized_packets_are_dropped_or_fragmented() {
     let mut link = Link::new(LinkConfig { mtu: Some(1000), framing: 10, ..config() }, 1);
     assert_eq!(link.offer(micros(0), numbered(0, 1001)), Err(DropCause::TooBig));
     let mut packet = numbered(1, 2220);
@@ -184,7 +184,7 @@ fn what_is_too_big_is_dropped_or_cut() {
 }
 
 #[test]
-fn a_link_that_is_cut_loses_what_is_in_it() {
+fn a_link_that_goes_down_loses_its_packets() {
     let mut link = Link::new(config(), 1);
     for packet in 0..3 {
         link.offer(micros(0), numbered(packet, 1250)).unwrap();
@@ -200,7 +200,7 @@ fn a_link_that_is_cut_loses_what_is_in_it() {
 }
 
 #[test]
-fn another_configuration_leaves_what_is_under_way() {
+fn a_new_configuration_keeps_packets_in_flight() {
     let mut link = Link::new(config(), 1);
     for packet in 0..3 {
         link.offer(micros(0), numbered(packet, 1250)).unwrap();
@@ -228,7 +228,7 @@ fn a_rate_of_zero_holds_the_queue() {
 }
 
 #[test]
-fn a_shorter_delay_lets_nothing_overtake() {
+fn a_shorter_delay_causes_no_reordering() {
     let mut link = Link::new(config(), 1);
     link.offer(micros(0), numbered(0, 1250)).unwrap();
     link.change(micros(1000), LinkChange::Delay(micros(0)));
@@ -269,7 +269,7 @@ fn codel_and_red_keep_the_queue_short() {
 }
 
 #[test]
-fn those_who_take_part_in_ecn_are_marked() {
+fn ecn_capable_packets_are_marked() {
     let (_, marked, dropped) = overload(QueueConfig::CoDel(CoDelConfig::default()), ecn::CAPABLE_0);
     assert!(marked > 20 && dropped == 0, "{marked} {dropped}");
     let (_, marked, _) = overload(QueueConfig::Red(RedConfig::default()), ecn::CAPABLE_1);

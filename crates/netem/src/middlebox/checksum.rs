@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_is_the_same_as_to_begin_anew() {
+    fn an_incremental_update_equals_a_full_computation() {
         let to: IpAddr = [198, 51, 100, 7].into();
         let sum = |source: IpAddr, port: u16| {
             let sum = Sum::pseudo_header(source, to, 17, 11).word(port).word(53).word(11);

@@ -135,7 +135,7 @@ fn a_nat_gives_each_host_a_port_and_keeps_checksums_right() {
 }
 
 #[test]
-fn a_nat_lets_in_only_those_who_were_spoken_to() {
+fn a_nat_admits_only_contacted_peers() {
     let server = (SERVER, 53);
     let stranger = ("198.51.100.8", 53);
     let mut strict = Nat::new(NatConfig::new(address(NAT)));
@@ -206,7 +206,7 @@ fn a_nat_drops_sctp_or_changes_its_address_alone() {
 }
 
 #[test]
-fn firewalls_drop_what_they_are_told_to() {
+fn firewalls_drop_what_their_rules_say() {
     let passes = |mut firewall: Firewall| {
         [
             sctp((HOST, 443), (SERVER, 443), 7),
@@ -240,7 +240,7 @@ fn an_idle_flow_is_forgotten() {
 }
 
 #[test]
-fn a_strict_box_keeps_a_forgotten_connection_cut() {
+fn a_strict_firewall_blocks_a_forgotten_connection() {
     let mut guard = IdleTimeout::new(seconds(30), RefreshBehavior::Opening);
     let (client, server) = ((HOST, 1), (SERVER, 2));
     assert_eq!(out(&mut guard, 0, tcp(client, server, 0x10, b"")), None);
@@ -253,7 +253,7 @@ fn a_strict_box_keeps_a_forgotten_connection_cut() {
 }
 
 #[test]
-fn a_black_hole_says_nothing() {
+fn a_black_hole_sends_nothing() {
     let mut hole = MtuLimit::black_hole(100);
     assert!(out(&mut hole, 0, udp((HOST, 1), (SERVER, 2), &[0; 72])).is_some());
     assert_eq!(out(&mut hole, 0, udp((HOST, 1), (SERVER, 2), &[0; 73])), None);
@@ -316,7 +316,7 @@ fn a_reset_goes_both_ways() {
 }
 
 #[test]
-fn a_syn_is_refused_in_the_name_of_the_server() {
+fn a_syn_is_refused_with_the_address_of_the_server() {
     let (client, server) = ((HOST, 5000), (SERVER, 80));
     let mut middlebox = ResetInjector::new(Trigger::Port(80), true);
     let left = through(&mut middlebox, seconds(0), Side::Inside, tcp(client, server, 0x02, b""));
@@ -327,7 +327,7 @@ fn a_syn_is_refused_in_the_name_of_the_server() {
 }
 
 #[test]
-fn short_packets_break_no_box() {
+fn truncated_packets_never_panic() {
     let mut boxes: Vec<Box<dyn Middlebox>> = Vec::from([
         Box::new(Nat::new(NatConfig::new(address(NAT)))) as Box<dyn Middlebox>,
         Box::new(Firewall::only_443()),

@@ -113,7 +113,7 @@ fn a_packet_there_and_back_takes_two_transmissions_and_two_delays() {
 }
 
 #[test]
-fn what_happens_at_the_same_time_happens_in_the_order_of_asking() {
+fn simultaneous_events_occur_in_the_order_of_scheduling() {
     let mut world = World::new(1);
     let a = world.add_node(Host::sending([(1, 2, 100), (1, 0, 100), (1, 1, 100)]));
     let b = world.add_node(Host::default());
@@ -159,7 +159,7 @@ fn a_packet_to_nowhere_is_counted() {
 }
 
 #[test]
-fn a_node_that_wants_the_past_does_not_stop_the_time() {
+fn a_node_with_a_timeout_in_the_past_does_not_stop_time() {
     struct Impatient(u32);
     impl Node for Impatient {
         fn handle_input(&mut self, _: Duration, _: NodeInput) {
@@ -220,7 +220,7 @@ fn worlds_of_boxes_hold_nodes_of_all_kinds() {
 }
 
 #[test]
-fn a_record_tells_the_run_line_by_line() {
+fn a_record_describes_the_run_line_by_line() {
     let mut world = World::new(1);
     let a = world.add_node(Host::sending([(1, 0, 1500), (1, 0, 1500)]));
     let b = world.add_node(Host::default());

@@ -18,7 +18,7 @@ fn ip(text: &str) -> IpAddr {
 }
 
 #[test]
-fn link_local_and_loopback_sources_are_no_connectivity() {
+fn link_local_and_loopback_sources_are_not_connectivity() {
     let lonely = network(vec![
         source("127.0.0.1", 8, true),
         source("::1", 128, true),

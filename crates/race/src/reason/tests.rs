@@ -188,7 +188,7 @@ fn of_bounds() -> Vec<(Reason, &'static str)> {
 }
 
 #[test]
-fn sentences_are_clear() {
+fn sentences_match_their_snapshot() {
     for (reason, sentence) in all() {
         assert_eq!(reason.to_string(), sentence);
     }
@@ -207,7 +207,7 @@ fn reasons_survive_json_under_their_names() {
 
 /// Spans are as coarse as people say them.
 #[test]
-fn spans_are_told_coarsely() {
+fn durations_are_rounded_in_sentences() {
     let told = |retest_in| {
         let reason = Reason::KnownBad { cause: Cause::Tls, retest_in };
         reason.to_string().rsplit("retest in ").next().map(String::from)

@@ -77,7 +77,7 @@ fn ready(recorder: &mut Recorder, id: u32, at: u64) {
 }
 
 #[test]
-fn a_report_tells_the_whole_race() {
+fn a_report_describes_the_whole_race() {
     let mut recorder = recorder();
     ready(&mut recorder, 1, 80);
     ready(&mut recorder, 0, 200);
@@ -116,7 +116,7 @@ fn a_report_of_a_race_that_failed_says_why() {
 }
 
 #[test]
-fn a_report_can_be_had_in_mid_race() {
+fn a_report_is_available_during_the_race() {
     let recorder = recorder();
     let report = Report::of(recorder.race(), recorder.trace());
     assert_eq!(report.winner, None);
@@ -141,7 +141,7 @@ fn a_report_has_the_field_names_of_the_documents() {
 }
 
 #[test]
-fn what_never_had_its_turn_says_so() {
+fn an_untried_candidate_says_so() {
     let mut recorder = early_recorder();
     ready(&mut recorder, 0, 20);
     let report = Report::from_trace(recorder.trace()).unwrap();
@@ -154,7 +154,7 @@ fn what_never_had_its_turn_says_so() {
 }
 
 #[test]
-fn in_mid_race_every_turn_may_still_come() {
+fn during_the_race_every_candidate_may_still_be_tried() {
     let recorder = early_recorder();
     let report = Report::from_trace(recorder.trace()).unwrap();
     assert_eq!((report.attempts.len(), report.plan.entries.len()), (1, 2));

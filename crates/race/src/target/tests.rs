@@ -58,7 +58,7 @@ fn scopes_are_numbers_or_names_of_interfaces() {
 }
 
 #[test]
-fn what_is_no_host_is_refused_with_a_cause() {
+fn an_invalid_host_is_refused_with_a_cause() {
     assert_eq!(Host::parse(""), Err(TargetError::Empty));
     assert!(matches!(Host::parse("."), Err(TargetError::Empty | TargetError::Name(_))));
     assert!(matches!(Host::parse("a..b"), Err(TargetError::Name(_))));

@@ -136,7 +136,7 @@ fn a_journal_is_bounded() {
 }
 
 #[test]
-fn a_journal_knows_the_race_as_it_stands() {
+fn a_journal_reflects_the_current_race() {
     let setup = Arc::new(recording().header.setup);
     let mut journal = Journal::new(Arc::clone(&setup), ms(0));
     let mut race = Race::new(setup, ms(0));

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_and_nonsense_go_nowhere() {
+    fn fragments_and_malformed_datagrams_are_dropped() {
         assert_eq!(read(b"\0\0\x01\x01\xc0\0\x02\x01\0\x35x"), Err(Fault::Fragment));
         for bytes in [
             &b""[..],
@@ -106,7 +106,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(v6: bool, ip: u128, port in 1_u16.., data: Vec<u8>) {
+        fn written_values_are_read_back(v6: bool, ip: u128, port in 1_u16.., data: Vec<u8>) {
             let ip: std::net::IpAddr = match v6 {
                 true => std::net::Ipv6Addr::from_bits(ip).into(),
                 false => std::net::Ipv4Addr::from_bits(ip as u32).into(),

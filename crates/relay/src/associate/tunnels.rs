@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tunnel_is_opened_once_and_what_waited_goes_first() {
+    fn a_tunnel_is_opened_once_and_waiting_datagrams_go_first() {
         let mut tunnels = tunnels(Rules::default(), 9);
         say(&mut tunnels, START, 1);
         say(&mut tunnels, START, 1);
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_that_was_sent_to_is_the_name_that_answers() {
+    fn replies_carry_the_name_that_was_sent_to() {
         let mut tunnels = tunnels(Rules::default(), 9);
         let said = b"\0\0\0\x03\x06a.test\0\x35x";
         tunnels.handle_client(START, at(CLIENT), said);
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_is_not_asked_for_again_at_once() {
+    fn a_refused_tunnel_is_not_requested_again_at_once() {
         let mut tunnels = tunnels(Rules::default(), 9);
         say(&mut tunnels, START, 1);
         tunnels.refused(START, 0, Dropped::NotAllowed);
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_used_is_closed() {
+    fn an_unused_tunnel_is_closed() {
         let mut tunnels = tunnels(Rules::default(), 2);
         say(&mut tunnels, START, 1);
         say(&mut tunnels, START + Duration::from_secs(1), 2);
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rules_are_for_what_the_client_gives() {
+    fn the_rules_apply_to_what_the_client_sends() {
         let deny = vec!["203.0.113.1".parse().expect("a rule")];
         let mut tunnels = tunnels(Rules { deny, ..Rules::default() }, 9);
         say(&mut tunnels, START, 1);
@@ -365,7 +365,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_sent_through_what_is_not_open_and_nothing_grows(
+        fn nothing_is_sent_before_the_tunnel_is_open_and_nothing_grows(
             steps in proptest::collection::vec((0_u8..6, 0_u8..12, 0_u64..400), 0..300),
         ) {
             let mut tunnels = tunnels(Rules::default(), 4);

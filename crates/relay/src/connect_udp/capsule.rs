@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_skipped() {
+    fn unknown_capsules_are_skipped() {
         let bytes = [&b"\x40\xff\x03abc"[..], &written(b"x"), b"\0\x04\x02abc", &written(b"y")];
         let payloads = vec![Bytes::from_static(b"x"), Bytes::from_static(b"y")];
         assert_eq!(read(&bytes.concat(), 99), (payloads, None, true));
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_ends_the_stream() {
+    fn malformed_capsules_end_the_stream() {
         for (bytes, fault) in [
             (&b"\0\0"[..], Fault::NoContext),
             (b"\0\x01\x40\0", Fault::NoContext),
@@ -262,7 +262,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(
+        fn written_values_are_read_back(
             payloads in vec(vec(any::<u8>(), 0..300), 0..20),
             kind in 1_u8..64,
             skipped in vec(any::<u8>(), 0..60),

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_names_none_is_refused() {
+    fn a_path_without_a_destination_is_refused() {
         for path in [
             "",
             "/",
@@ -99,7 +99,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_address_is_found_again(v6: bool, ip: u128, port in 1_u16..) {
+        fn an_address_is_parsed_back(v6: bool, ip: u128, port in 1_u16..) {
             let ip: std::net::IpAddr = match v6 {
                 true => std::net::Ipv6Addr::from_bits(ip).into(),
                 false => std::net::Ipv4Addr::from_bits(ip as u32).into(),
@@ -111,7 +111,7 @@ mod tests {
         }
 
         #[test]
-        fn no_path_is_too_strange(path: String, host: String) {
+        fn arbitrary_paths_never_panic(path: String, host: String) {
             let _ = destination(&path);
             let _ = destination(&format!("{PREFIX}{host}/1/"));
         }

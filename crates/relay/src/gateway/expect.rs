@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn whoever_waits_is_told_once_and_for_all() {
+    async fn waiters_are_notified_once_and_for_all() {
         for lets in [true, false] {
             let gate = Arc::new(Gate::default());
             let waiting = Arc::clone(&gate);

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_about_the_connection_ends_here() {
+    fn hop_by_hop_fields_are_removed_here() {
         let request = map(&[
             ("connection", "close, X-Hop"),
             ("connection", "x-other"),
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn connection_takes_nothing_away_that_matters() {
+    fn the_connection_field_cannot_remove_essential_fields() {
         let request = map(&[
             ("connection", "authorization, Cookie, range, x-forwarded-for, x-mine"),
             ("authorization", "Basic eDp5"),
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_applications_take_for_others_end_here() {
+    fn ambiguous_field_names_are_removed() {
         let request = map(&[
             ("x_forwarded_for", "192.0.2.1"),
             ("content_length", "5"),
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_clients_claim_is_left_out() {
+    fn forwarding_fields_of_clients_are_removed() {
         let request = map(&[
             ("forwarded", "for=192.0.2.1"),
             ("x-forwarded-for", "192.0.2.1"),
@@ -278,14 +278,14 @@ mod tests {
     }
 
     #[test]
-    fn crumbs_become_one_cookie() {
+    fn cookie_crumbs_are_joined() {
         let request = map(&[("cookie", "a=b"), ("accept", "*/*"), ("cookie", "c=d")]);
         let headers = of_request(request, false);
         assert_eq!(headers.get_all("cookie").iter().collect::<Vec<_>>(), ["a=b; c=d"]);
     }
 
     #[test]
-    fn several_values_of_a_field_go_on_together() {
+    fn several_values_of_a_field_are_forwarded_together() {
         let request = map(&[("accept", "a"), ("te", "x"), ("te", "y"), ("accept", "b")]);
         let headers = of_request(request, false);
         assert_eq!(headers.get_all("accept").iter().collect::<Vec<_>>(), ["a", "b"]);

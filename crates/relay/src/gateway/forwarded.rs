@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_word_of_a_trusted_proxy_stays_in_front() {
+    fn the_entry_of_a_trusted_proxy_stays_in_front() {
         let before = [
             ("forwarded", "for=198.51.100.1"),
             ("x-forwarded-for", "198.51.100.1"),
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn networks_contain_what_is_in_them() {
+    fn networks_contain_their_addresses() {
         for (network, inside, outside) in [
             ("10.0.0.0/8", "10.255.0.1", "11.0.0.1"),
             ("192.0.2.1", "192.0.2.1", "192.0.2.2"),

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_is_said_once_and_counted() {
+    fn repeated_notices_are_logged_once_and_counted() {
         let notices = Notices::default();
         let now = Instant::now();
         assert_eq!(notices.due(Reason::Closed, now), Some(0));

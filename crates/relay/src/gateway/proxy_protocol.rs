@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_asks_can_be_read_again() {
+    fn the_header_can_be_parsed_back() {
         for (client, local) in [
             ("192.0.2.1:5000", "198.51.100.1:443"),
             ("[2001:db8::1]:5000", "[2001:db8::2]:443"),

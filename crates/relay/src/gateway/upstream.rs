@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn upstreams_are_read_as_they_are_written() {
+    fn upstreams_parse_as_displayed() {
         for (text, said, authority) in [
             ("http://127.0.0.1:3000", "http://127.0.0.1:3000", "127.0.0.1:3000"),
             ("http://localhost:3000/", "http://localhost:3000", "localhost:3000"),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_upstream_says_why() {
+    fn an_invalid_upstream_says_why() {
         for text in [
             "",
             "3000",

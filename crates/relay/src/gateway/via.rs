@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gateway_knows_itself_and_no_other() {
+    fn a_gateway_recognises_only_itself() {
         let (one, other) = (Pseudonym::new(), Pseudonym::new());
         let mut headers = HeaderMap::new();
         headers.append(header::VIA, HeaderValue::from_static("1.0 fred, 1.1 p.example.net (x)"));

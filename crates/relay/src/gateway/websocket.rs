@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_example_of_the_document_is_agreed_on() {
+    fn the_handshake_matches_the_example_of_the_rfc() {
         let key = HeaderValue::from_static("dGhlIHNhbXBsZSBub25jZQ==");
         let mut headers = HeaderMap::new();
         headers.insert("upgrade", HeaderValue::from_static("WebSocket"));
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_a_websocket_is_one() {
+    fn other_upgrades_are_not_websockets() {
         let asked = |upgrade: &str, connection: &str, method: &str| {
             let request = Request::builder().method(method).header("upgrade", upgrade);
             let request = request.header("connection", connection).header("sec-websocket-key", "x");

@@ -86,7 +86,7 @@ fn socks5_asks_for_a_password_where_there_are_users() {
 }
 
 #[test]
-fn socks5_says_what_it_does_not_do() {
+fn socks5_refuses_unsupported_commands() {
     let code = |request: &[u8]| {
         let (said, why) = leaves(None, &[&[5, 1, 0][..], request].concat());
         (said[3], why.name())
@@ -151,7 +151,7 @@ fn connect_takes_host_and_port() {
 }
 
 #[test]
-fn a_url_is_asked_of_its_host() {
+fn a_url_is_requested_from_its_host() {
     let request = b"POST http://u:p@example.org:8080?q=1#top HTTP/1.1\r\nHost: elsewhere\r\n\
         Proxy-Connection: keep-alive\r\nConnection: keep-alive, X-Hop\r\nX-Hop: 1\r\n\
         Proxy-Authorization: Basic eA==\r\nAccept: */*\r\nContent-Length: 2\r\n\r\nhi";
@@ -172,7 +172,7 @@ fn a_url_is_asked_of_its_host() {
 }
 
 #[test]
-fn requests_that_two_readers_could_see_differently_are_refused() {
+fn ambiguous_requests_are_refused() {
     for fields in [
         "Content-Length: 1\r\nContent-Length: 1",
         "Content-Length: 1, 1",
@@ -218,7 +218,7 @@ fn a_long_head_is_not_kept() {
 }
 
 #[test]
-fn who_speaks_something_else_is_left() {
+fn other_protocols_are_disconnected() {
     assert_eq!(leaves(None, &[22, 3, 1]).0, b"");
     assert_eq!(leaves(None, b"\0").1.name(), "malformed");
     assert!(leaves(None, b"GET / HTTP/1.1\r\n\r\n").1.to_string().contains("this is a proxy"));

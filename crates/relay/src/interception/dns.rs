@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_answered_by_what_is_known_of_it() {
+    fn a_name_is_answered_from_its_known_addresses() {
         let v4 = question("A.example.", Kind::A);
         assert_eq!(v4.name(), "a.example");
         let said = |question: &Question, known| read_answer(&question.answer(known).expect("fits"));
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_asked_of_dns_is_answered_at_once() {
+    fn other_queries_are_answered_at_once() {
         let said = |name, kind| match read(&asking(name, kind)) {
             Heard::Answer(answer) => read_answer(&answer),
             other => panic!("{other:?}"),

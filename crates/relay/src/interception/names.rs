@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_no_more_than_that_and_what_is_new_has_to_wait() {
+    fn names_are_bounded_and_new_ones_wait() {
         let mut names = Names::default();
         for number in 0..MAX_NAMES {
             assert!(names.addresses(START, &format!("{number}.test")).is_some());

@@ -84,7 +84,7 @@ fn open(translator: &mut Translator, now: Duration, from: SocketAddr, to: Socket
 /// HOST:4000 ◀──────── 192.0.2.1:443     what the listener answers
 /// ```
 #[test]
-fn a_connection_is_led_to_the_listener_once_it_is_granted() {
+fn a_granted_connection_is_redirected_to_the_listener() {
     for to in [at("192.0.2.1:443"), at("[2001:db8::1]:443")] {
         let mut translator = Translator::new(LISTENERS);
         let from = host(to, 4000);
@@ -115,7 +115,7 @@ fn a_connection_is_led_to_the_listener_once_it_is_granted() {
 }
 
 #[test]
-fn a_program_is_told_why_there_is_no_connection() {
+fn a_program_gets_the_cause_of_a_refused_connection() {
     for to in [at("192.0.2.1:443"), at("[2001:db8::1]:443")] {
         let mut translator = Translator::new(LISTENERS);
         let from = host(to, 4000);
@@ -146,7 +146,7 @@ fn a_program_is_told_why_there_is_no_connection() {
 }
 
 #[test]
-fn what_is_of_no_connection_is_reset() {
+fn packets_of_no_connection_are_reset() {
     let (from, to) = (host(at("192.0.2.1:1"), 4000), at("192.0.2.1:443"));
     let mut translator = Translator::new(LISTENERS);
     let stray = segment(from, to, |header| {
@@ -163,7 +163,7 @@ fn what_is_of_no_connection_is_reset() {
 }
 
 #[test]
-fn datagrams_are_questions_or_do_not_arrive() {
+fn datagrams_are_dns_queries_or_are_dropped() {
     let (from, to) = (host(at("192.0.2.1:1"), 4000), at("192.0.2.1:53"));
     let mut translator = Translator::new(LISTENERS);
     let asked = super::packet::udp(from, to, b"question").expect("one family");
@@ -182,7 +182,7 @@ fn datagrams_are_questions_or_do_not_arrive() {
 }
 
 #[test]
-fn there_are_no_more_connections_than_that() {
+fn the_number_of_connections_is_bounded() {
     let to = at("192.0.2.1:443");
     let mut translator = Translator::new(LISTENERS);
     let from = |number: usize| {

@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_frame_is_refused_before_its_end_has_come() {
+    fn an_invalid_frame_is_refused_before_its_end_arrives() {
         let of = |bytes: &[u8]| decode(&mut BytesMut::from(bytes));
         assert_eq!(of(&[4, 0, 0, 0, 1, 0x40]), Ok(None));
         assert!(of(&[4, 0, 0, 0, 1, 0x40, 1]).is_err(), "longer than a frame can be");
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_cut_and_cannot_move_a_cursor() {
+    fn texts_are_truncated_and_control_characters_removed() {
         let mut wire = BytesMut::new();
         encode(0, &Frame::Goodbye("\u{e4}".repeat(1000)), &mut wire);
         let Ok(Some((0, Frame::Goodbye(said)))) = decode(&mut wire) else { panic!("words") };
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_no_utf_8_stay_within_their_limit() {
+    fn texts_that_are_not_utf_8_stay_within_their_limit() {
         let words = words(&[0xff; MAX_WORDS]);
         assert_eq!(words.len(), words.floor_char_boundary(MAX_WORDS));
         assert!(words.len() <= MAX_WORDS && words.len() > MAX_WORDS - 3);

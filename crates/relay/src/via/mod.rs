@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_names_a_proxy_and_who_we_are_to_it() {
+    fn a_url_names_a_proxy_and_its_credentials() {
         let via = Via::parse("https://ada:love%3Alace@proxy.example:8443").expect("a proxy");
         assert_eq!((via.to_string().as_str(), via.is_secure), ("https://proxy.example:8443", true));
         let shown = via.authorization.as_ref().expect("credentials");
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_gone_through_is_refused() {
+    fn an_unusable_proxy_is_refused() {
         for (url, why) in [
             ("proxy.example", ViaError::Url),
             ("http://", ViaError::Url),

@@ -30,7 +30,7 @@ async fn an_upstream_that_never_answers_is_504_and_says_why() {
 }
 
 #[tokio::test]
-async fn what_is_no_response_is_502() {
+async fn an_invalid_response_is_502() {
     let mut stage = Stage::plain().await;
     for (says, text) in [
         ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", "an invalid response"),
@@ -53,7 +53,7 @@ async fn what_is_no_response_is_502() {
 }
 
 #[tokio::test]
-async fn nobody_at_the_upstream_is_502() {
+async fn an_unreachable_upstream_is_502() {
     let upstream = format!("http://127.0.0.1:{}", ports::own_port());
     let gateway = Gateway::builder(upstream.parse().expect("one")).build().expect("a gateway");
     let running = Server::builder().plain().service(gateway.clone()).start().await.expect("starts");
@@ -94,7 +94,7 @@ async fn a_request_that_breaks_off_never_looks_whole() {
 }
 
 #[tokio::test]
-async fn a_gateway_in_front_of_itself_notices() {
+async fn a_gateway_in_front_of_itself_detects_the_loop() {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, ports::own_port()));
     let upstream = format!("http://{address}").parse().expect("one");
     let gateway = Gateway::builder(upstream).build().expect("a gateway");

@@ -15,7 +15,7 @@ use tokio::sync::mpsc::unbounded_channel;
 use crate::stage::{EACH_VERSION, GET, OK, Stage, client, read_all};
 
 #[tokio::test]
-async fn a_request_goes_on_and_its_response_comes_back() {
+async fn a_request_is_forwarded_and_its_response_returned() {
     let mut stage = Stage::plain().await;
     let mut client = stage
         .says(
@@ -43,7 +43,7 @@ async fn a_request_goes_on_and_its_response_comes_back() {
 }
 
 #[tokio::test]
-async fn a_connection_serves_again_and_a_request_that_met_its_end_is_sent_again() {
+async fn a_connection_is_reused_and_a_request_on_a_closed_one_is_retried() {
     let limits = Limits { keep_time: Duration::from_secs(3600), ..Limits::default() };
     let mut stage = Stage::new(true, |gateway| gateway.limits(limits)).await;
     let mut client = stage.says(GET).await;
@@ -74,7 +74,7 @@ async fn a_connection_serves_again_and_a_request_that_met_its_end_is_sent_again(
 }
 
 #[tokio::test]
-async fn a_connection_serves_again_after_a_body_of_announced_length() {
+async fn a_connection_is_reused_after_a_body_with_a_length() {
     let limits = Limits { keep_time: Duration::from_secs(3600), ..Limits::default() };
     let mut stage = Stage::new(true, |gateway| gateway.limits(limits)).await;
     let post = "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 4\r\n\r\nbody";
@@ -153,7 +153,7 @@ fn numbers(seed: u64) -> impl Iterator<Item = usize> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn bodies_of_all_cuts_come_back_as_they_were_sent() {
+async fn bodies_are_echoed_however_they_are_split() {
     let echo = Server::builder().plain().service(Site::new()).start().await.expect("an upstream");
     let upstream = format!("http://{}", echo.local_addr()).parse().expect("one");
     let gateway = Gateway::builder(upstream).build().expect("a gateway");

@@ -19,7 +19,7 @@ fn answers(read: &str) -> usize {
 }
 
 #[tokio::test]
-async fn what_can_be_read_in_two_ways_is_refused() {
+async fn ambiguous_requests_are_refused_with_400() {
     let mut stage = Stage::plain().await;
     let post = |fields: &str| head("POST", fields);
     let get = |fields: &str| head("GET", fields);
@@ -88,7 +88,7 @@ async fn what_can_be_read_in_two_ways_is_refused() {
 
 /// Chunks that are none: what came before them goes on, but never an end, and nothing behind.
 #[tokio::test]
-async fn a_body_whose_chunks_can_be_read_in_two_ways_is_never_whole() {
+async fn a_body_with_ambiguous_chunks_is_never_complete() {
     let (mut stage, mut heard) = (Stage::plain().await, 0);
     for (what, chunks) in [
         ("a size with a sign", "+3\r\nabc\r\n0\r\n\r\n"),
@@ -125,7 +125,7 @@ async fn a_body_whose_chunks_can_be_read_in_two_ways_is_never_whole() {
 
 /// What is allowed and changes nothing goes on as something that can be read in one way.
 #[tokio::test]
-async fn what_goes_on_can_be_read_in_one_way() {
+async fn forwarded_requests_are_unambiguous() {
     let mut stage = Stage::plain().await;
     let post = |fields: &str| head("POST", &format!("Connection: close\r\n{fields}"));
     let chunked = post("Transfer-Encoding: chunked");
@@ -178,7 +178,7 @@ async fn nothing_is_smuggled_behind_a_body_with_two_lengths() {
 /// An upstream whose response could end in two places: the client hears of nothing behind the first one,
 /// and no other client is given what is left on that connection.
 #[tokio::test]
-async fn what_an_upstream_says_behind_a_response_reaches_nobody() {
+async fn bytes_after_a_response_reach_no_client() {
     let mut stage = Stage::plain().await;
     for (head, body) in [
         ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", "ok"),

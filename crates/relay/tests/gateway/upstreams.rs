@@ -51,7 +51,7 @@ async fn a_socket_in_the_file_system() {
 }
 
 #[tokio::test]
-async fn an_upstream_over_tls_is_believed_if_its_certificate_is() {
+async fn an_upstream_over_tls_needs_a_trusted_certificate() {
     let upstream = Server::builder().names(["localhost"]).service(Site::new());
     let upstream = upstream.start().await.expect("an upstream");
     let root = upstream.identity().expect("TLS").certificate().clone();

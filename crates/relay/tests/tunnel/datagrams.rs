@@ -118,7 +118,7 @@ async fn a_packet_that_is_lost_holds_up_none_and_is_not_sent_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn packets_that_fill_a_line_leave_room_for_connections() {
+async fn packets_that_fill_a_link_leave_room_for_connections() {
     let (mut stage, _there) = stage().await;
     stage.stop().await;
     stage.options = r#"permit-tun="10.9.0.2",permit-open="*""#;

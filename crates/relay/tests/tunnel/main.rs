@@ -270,7 +270,7 @@ async fn programs_are_served_here_and_there_and_by_socks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_gets_no_further_than_its_line_lets_it() {
+async fn a_key_may_only_do_what_its_line_permits() {
     let stage = Stage::new(r#"permit-open="localhost:1",permit-listen="none""#).await;
     let port = echo().await;
     let tunnel = stage.tunnel(&[Transport::Quic]).await.expect("a session");
@@ -285,7 +285,7 @@ async fn a_key_gets_no_further_than_its_line_lets_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_key_is_not_let_in_and_another_server_is_not_trusted() {
+async fn an_unknown_key_is_refused_and_another_server_is_not_trusted() {
     let stage = Stage::new("").await;
     let other = ServerIdentity::self_signed(["other.test"]).expect("an identity");
     for transport in ALL {
@@ -308,7 +308,7 @@ async fn another_key_is_not_let_in_and_another_server_is_not_trusted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_that_is_over_is_told_and_made_anew() {
+async fn a_lost_session_is_reported_and_reestablished() {
     let (mut stage, port) = (Stage::new("").await, echo().await);
     let (here, other) = (ports::own_port(), ports::own_port());
     let (answers, _ends) = destination().await;
@@ -352,7 +352,7 @@ async fn destination() -> (u16, tokio::sync::mpsc::Receiver<std::io::Result<usiz
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_destination_hears_a_reset_unless_everything_was_said() {
+async fn a_destination_gets_a_reset_unless_the_stream_was_complete() {
     let mut stage = Stage::new("").await;
     let (port, mut ends) = destination().await;
     let to = eyas_relay::tunnel::forward::destination(&format!("127.0.0.1:{port}")).expect("it");
@@ -457,7 +457,7 @@ async fn listens_only() -> (u16, JoinHandle<std::io::Result<usize>>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_said_before_the_end_arrives_over_every_transport() {
+async fn data_sent_before_the_end_arrives_over_every_transport() {
     const LENGTH: usize = 1_000_000;
     let stage = Stage::new("").await;
     for transport in ALL {
@@ -510,7 +510,7 @@ async fn let_tcp_through(port: u16, server: SocketAddr) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_way_with_streams_is_taken_once_it_is_there_and_what_is_open_stays_where_it_is() {
+async fn new_channels_move_to_a_transport_with_streams_and_open_ones_stay() {
     let (stage, port) = (Stage::new("").await, echo().await);
     let (door, here, there) = (ports::own_port(), ports::own_port(), ports::own_port());
     let_tcp_through(door, stage.address).await;

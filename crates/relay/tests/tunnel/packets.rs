@@ -217,7 +217,7 @@ async fn clients_have_packets_by_their_addresses_and_cannot_take_anothers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_permitted_is_said() {
+async fn a_missing_permission_is_reported() {
     let refused = async |stage: &Stage, address: &str| {
         let (interface, _wire) = Wire::new(&[address]);
         let (running, ..) = client(stage, &stage.client, Transport::Tcp, &interface).await;
@@ -267,7 +267,7 @@ async fn a_client_that_comes_back_has_its_packets_and_one_that_is_there_keeps_th
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn packets_go_over_a_way_with_streams_once_there_is_one() {
+async fn packets_move_to_a_transport_with_streams_once_there_is_one() {
     let (interface, there) = Wire::new(&["10.9.0.1/24"]);
     let stage = Stage::new(r#"permit-tun="10.9.0.2""#).await;
     let stage = stage.with_interface(interface, String::new()).await;

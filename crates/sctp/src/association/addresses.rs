@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_host_is_left_out() {
+    fn addresses_of_no_host_are_left_out() {
         let listed = ["0.0.0.0", "224.0.0.1", "255.255.255.255", "::", "ff02::1", "::ffff:0.0.0.0"];
         assert_eq!(sifted(&listed, "192.0.2.1", 32), (alloc::vec![], 6));
     }
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_most_and_none_counts_twice() {
+    fn addresses_are_bounded_and_deduplicated() {
         let listed = ["192.0.2.1", "192.0.2.2", "192.0.2.2", "192.0.2.3", "192.0.2.4"];
         let (kept, ignored) = sifted(&listed, "192.0.2.1", 2);
         assert_eq!(kept.len(), 2);
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_is_told_what_means_the_same_to_it() {
+    fn a_peer_is_given_addresses_of_its_scope() {
         let own =
             ["127.0.0.1", "::1", "10.0.0.1", "fd00::1", "192.0.2.1", "2001:db8::1", "fe80::1"];
         let parsed = |list: &[&str]| -> Vec<IpAddr> {
@@ -176,13 +176,13 @@ mod tests {
     }
 
     #[test]
-    fn the_only_address_is_not_told() {
+    fn a_single_address_is_not_listed() {
         assert_eq!(told(&["192.0.2.1", "10.0.0.1"], "198.51.100.1"), [] as [IpAddr; 0]);
         assert_eq!(told(&["2001:db8::1"], "198.51.100.1").len(), 1);
     }
 
     #[test]
-    fn of_many_addresses_some_are_told() {
+    fn only_some_of_many_addresses_are_listed() {
         let many: Vec<IpAddr> = (0..100).map(|last| [192, 0, 2, last].into()).collect();
         assert_eq!(to_announce(&many, [198, 51, 100, 1].into()), many[..MAX_ANNOUNCED]);
     }

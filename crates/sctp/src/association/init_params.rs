@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn only_who_has_several_addresses_of_one_kind_tells_which() {
+    fn only_a_host_with_several_addresses_of_a_family_lists_them() {
         let (four, six) = (Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into());
         assert_eq!(types(Vec::new()), None);
         assert_eq!(types(alloc::vec![six]), None);

@@ -49,7 +49,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_listed_is_in_it(list: Vec<u8>, number: u8) {
+        fn listed_types_are_contained(list: Vec<u8>, number: u8) {
             let set = ChunkSet::from_list(&list);
             let listed = list.contains(&number) && ![1, 2, 14, 15].contains(&number);
             prop_assert_eq!(set.contains(ChunkType(number)), listed);

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_bound() {
+    fn the_number_of_keys_is_bounded() {
         let mut keys = SharedKeys::default();
         let mut taken = 1;
         while keys.set(taken, Bytes::new()).is_ok() {

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn half_an_offer_is_none() {
+    fn an_incomplete_offer_is_no_offer() {
         let whole: Vec<Parameter> = offer().parameters().collect();
         for (missing, is_offer) in [(0, false), (1, true), (2, false)] {
             let mut parameters = whole.clone();
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_twice_counts_once() {
+    fn duplicates_count_once() {
         let twice: Parameters =
             offer().parameters().chain([Parameter::Random(Bytes::from_static(&[1]))]).collect();
         assert_eq!(AuthOffer::from_parameters(&twice), Some(offer()));

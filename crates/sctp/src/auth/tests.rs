@@ -56,7 +56,7 @@ fn verify(by: &Authentication, packet: &Bytes) -> Verification {
 }
 
 #[test]
-fn each_side_believes_the_other() {
+fn each_side_verifies_the_other() {
     let (a, b) = pair(b"secret", b"secret");
     assert_eq!(verify(&b, &signed(&a)), Verification::Authentic);
     assert_eq!(verify(&a, &signed(&b)), Verification::Authentic);
@@ -65,7 +65,7 @@ fn each_side_believes_the_other() {
 }
 
 #[test]
-fn another_key_is_no_key() {
+fn another_key_is_refused() {
     let (a, b) = pair(b"secret", b"Secret");
     assert_eq!(verify(&b, &signed(&a)), Verification::Forged);
     let (_, unknowing) = pair(b"secret", b"secret");
@@ -128,7 +128,7 @@ proptest! {
     }
 
     #[test]
-    fn what_goes_before_does_not_count(flags: u8) {
+    fn flags_and_the_checksum_are_not_covered(flags: u8) {
         let (a, b) = pair(b"secret", b"secret");
         let mut changed = signed(&a).to_vec();
         changed[PACKET_HEADER + 1] = flags;

@@ -132,7 +132,7 @@ fn bbr_follows_a_link_that_changes() {
 }
 
 #[test]
-fn no_controller_stands_still_when_half_of_all_is_lost() {
+fn no_controller_stalls_when_half_of_all_packets_are_lost() {
     for kind in [NewReno, Cubic, Bbr] {
         let outcome = Run::new(Link { loss: 500_000, ..MIDDLE }, kind, 7).run(60);
         let bytes: u64 = outcome.seconds.iter().sum();

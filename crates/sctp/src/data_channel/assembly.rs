@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_has_a_bound() {
+    fn the_stored_bytes_are_bounded() {
         let mut assembly = Assembly::new(3);
         assert_eq!(assembly.take(part(0, true, false, b"abcd"), 3), Assembled::TooLarge);
         for number in 0..4 {
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_the_peer_cut_is_put_together() {
+    fn a_message_split_by_the_peer_is_reassembled() {
         let mut assembly = Assembly::new(10);
         let id = StreamId(1);
         assert_eq!(assembly.chain(id, Kind::Text, "a".into(), true), None);

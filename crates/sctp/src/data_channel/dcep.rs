@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_of_dcep_is_not_read() {
+    fn other_messages_are_not_parsed_as_dcep() {
         let with = |at: usize, byte: u8| {
             let mut bytes = CHAT;
             bytes[at] = byte;
@@ -200,7 +200,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_written_is_read_as_the_same(
+        fn written_messages_are_read_back(
             ordered: bool,
             reliability in reliability(),
             priority: u16,
@@ -212,7 +212,7 @@ mod tests {
         }
 
         #[test]
-        fn arbitrary_bytes_are_read_or_not(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+        fn arbitrary_bytes_never_panic_in_dcep(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
             if let Some(message) = Dcep::parse(&bytes) {
                 prop_assert_eq!(Dcep::parse(&message.to_bytes()), Some(message));
             }

@@ -104,7 +104,7 @@ mod tests {
     use core::time::Duration;
 
     #[test]
-    fn no_more_than_so_many_a_second() {
+    fn the_rate_is_limited() {
         let mut limit = RateLimit::new(10, Duration::ZERO);
         let allowed = |limit: &mut RateLimit, from: u64, to: u64| {
             (from..to).filter(|ms| limit.allows(Duration::from_millis(*ms))).count()

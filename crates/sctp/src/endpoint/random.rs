@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_goes_its_own_way() {
+    fn a_branch_is_independent() {
         let mut root = Random::new([1; 32]);
         let mut branch = root.branch();
         assert_ne!(root.next_u32(), branch.next_u32());

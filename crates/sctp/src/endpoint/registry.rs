@@ -206,7 +206,7 @@ mod tests {
     use alloc::collections::BTreeSet;
 
     #[test]
-    fn every_part_of_a_peer_tells_it_from_others() {
+    fn every_part_of_a_peer_identifies_it() {
         let peer = |remote: &str, remote_port, local_port| Peer {
             remote: remote.parse().unwrap(),
             remote_port,

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn an_earlier_wish_replaces_and_a_later_one_waits() {
+    fn an_earlier_deadline_replaces_and_a_later_one_waits() {
         let mut timers = Timers::default();
         let mut scheduled = None;
         timers.schedule(4, &mut scheduled, Some(ms(20)));

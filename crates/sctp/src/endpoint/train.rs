@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_train_has_an_end() {
+    fn a_train_is_bounded() {
         let many = [(1, 100); 100];
         assert_eq!(trains(&many), [(1, 6400, 100), (1, 3600, 100)]);
         let large = [(1, 1400); 60];

@@ -32,7 +32,7 @@ mod tests {
     use super::Draw;
 
     #[test]
-    fn numbers_differ_and_come_again_from_the_same_seed() {
+    fn numbers_differ_and_repeat_with_the_same_seed() {
         let (mut one, mut other) = (Draw::new([1; 32]), Draw::new([2; 32]));
         let first = one.number();
         assert_ne!(first, one.number());

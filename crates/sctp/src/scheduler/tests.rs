@@ -67,7 +67,7 @@ fn first_come_first_served_keeps_the_order() {
 }
 
 #[test]
-fn first_come_first_served_passes_over_those_that_may_not() {
+fn first_come_first_served_skips_ineligible_streams() {
     let mut bench = Bench::new(SchedulerKind::Fcfs, false, &[(2, 1), (0, 1), (2, 1), (1, 1)]);
     assert_eq!(bench.send(|stream| stream != 2), Some(0));
     assert_eq!(bench.send(|stream| stream != 2), Some(1));
@@ -146,7 +146,7 @@ fn weights_give_shares() {
 }
 
 #[test]
-fn who_was_idle_gets_no_credit_for_it() {
+fn an_idle_stream_gets_no_credit() {
     let mut bench = Bench::new(SchedulerKind::FairBandwidth, true, &[(0, 1000), (1, 1)]);
     for _ in 0..200 {
         bench.send(|_| true);
@@ -177,7 +177,7 @@ fn every_scheduler_sends_everything_once() {
 }
 
 #[test]
-fn who_was_not_eligible_makes_up_for_little() {
+fn an_ineligible_stream_catches_up_only_a_little() {
     for kind in [SchedulerKind::FairBandwidth, SchedulerKind::WeightedFairQueueing] {
         let mut bench = Bench::new(kind, true, &[(0, 20_000), (1, 20_000)]);
         // For ten chunks of one stream only one of the other is eligible, as on a slow path beside a quick one.

@@ -49,13 +49,13 @@ mod tests {
         Cut { rest: 0, is_first: true, room: 1444, whole: 1444, is_packet_empty: true };
 
     #[test]
-    fn what_fits_is_not_cut() {
+    fn a_message_that_fits_is_not_fragmented() {
         assert_eq!(Cut { rest: 1444, ..EMPTY }.length(usize::MAX), Some(1444));
         assert_eq!(Cut { rest: 1, ..EMPTY }.length(usize::MAX), Some(1));
     }
 
     #[test]
-    fn what_fits_into_the_next_packet_waits_for_it() {
+    fn a_message_that_fits_into_the_next_packet_waits_for_it() {
         let filled = Cut { room: 700, is_packet_empty: false, ..EMPTY };
         assert_eq!(Cut { rest: 701, ..filled }.length(usize::MAX), None);
         assert_eq!(Cut { rest: 1444, ..filled }.length(usize::MAX), None);

@@ -53,7 +53,7 @@ mod tests {
     use super::{Count, Tally};
 
     #[test]
-    fn what_was_added_can_be_taken() {
+    fn added_amounts_can_be_removed() {
         let (mut bytes, mut things) = (Tally::default(), Count::default());
         bytes.add(3);
         bytes.take(2);
@@ -75,7 +75,7 @@ mod tests {
     #[cfg(debug_assertions)]
     #[test]
     #[should_panic(expected = "one taken of none")]
-    fn so_is_a_thing_that_was_not_there() {
+    fn removing_a_missing_item_is_a_fault() {
         Count::default().take_one();
     }
 }

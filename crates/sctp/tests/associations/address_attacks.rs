@@ -66,14 +66,14 @@ fn inject(world: &mut World, from: SocketAddr, packet: Bytes) {
 }
 
 #[test]
-fn what_was_caught_is_good() {
+fn the_captured_packet_is_valid() {
     let (mut world, packet) = caught();
     inject(&mut world, socket(A, 0), packet);
     assert_eq!(addresses(&world), [address(A, 0), address(A, 1)]);
 }
 
 #[test]
-fn no_bit_of_it_can_be_changed() {
+fn no_bit_of_the_packet_can_be_changed() {
     let (mut world, packet) = caught();
     for at in 0..packet.len() - PACKET_HEADER {
         let mut bytes = packet.to_vec();
@@ -86,7 +86,7 @@ fn no_bit_of_it_can_be_changed() {
 }
 
 #[test]
-fn without_auth_or_behind_another_it_is_nothing() {
+fn without_auth_or_after_another_chunk_it_is_ignored() {
     let (mut world, packet) = caught();
     let [auth, asconf] = &chunks(&packet)[..] else { panic!("two chunks") };
     let mut zeros = auth.clone();
@@ -107,7 +107,7 @@ fn without_auth_or_behind_another_it_is_nothing() {
 }
 
 #[test]
-fn repeated_it_is_answered_and_not_done_again() {
+fn a_replay_is_answered_but_not_executed_again() {
     let (mut world, packet) = caught();
     for _ in 0..100 {
         inject(&mut world, socket(A, 0), packet.clone());
@@ -126,7 +126,7 @@ fn repeated_it_is_answered_and_not_done_again() {
 }
 
 #[test]
-fn from_elsewhere_only_what_is_signed_is_heard() {
+fn from_another_address_only_signed_chunks_count() {
     let (mut world, packet) = caught();
     let elsewhere: SocketAddr = "10.0.7.7:9899".parse().unwrap();
     let [auth, asconf] = &chunks(&packet)[..] else { panic!("two chunks") };

@@ -81,7 +81,7 @@ fn abort(world: &World, reflected: bool) -> Bytes {
 /// What left from the address before may arrive behind the request: a peer that takes it for a stranger's
 /// sends an ABORT there (RFC 5061 §5.3, F4, and §5.3.1).
 #[test]
-fn an_abort_at_an_address_that_goes_ends_nothing() {
+fn an_abort_at_an_address_being_removed_is_ignored() {
     for (reflected, after) in [(false, 0), (true, 0), (false, 1000), (true, 1000)] {
         let mut world = World::with(changing(multihomed(A, 2)), changing(multihomed(B, 2)));
         world.wiretap = Some(Wiretap::default());
@@ -131,7 +131,7 @@ fn a_new_address_becomes_primary_once_it_is_verified() {
 }
 
 #[test]
-fn lost_requests_and_answers_are_made_up_for() {
+fn lost_requests_and_answers_are_retransmitted() {
     let mut world = world();
     let (a, _) = world.connected();
     world.clear_ladder();
@@ -197,7 +197,7 @@ fn the_only_way_out_leaves_from_another_address() {
 }
 
 #[test]
-fn a_host_that_moves_tells_by_itself() {
+fn a_host_that_moves_announces_it() {
     let mut config = changing(multihomed(A, 2));
     config.association.auto_asconf = true;
     let mut world = World::with(config, changing(multihomed(B, 2)));
@@ -215,7 +215,7 @@ fn a_host_that_moves_tells_by_itself() {
 }
 
 #[test]
-fn it_takes_two() {
+fn both_sides_must_support_it() {
     let mut world = World::with(changing(listening()), listening());
     let (a, b) = world.connected();
     let new = address(A, 1);

@@ -51,7 +51,7 @@ fn data_goes_both_ways_behind_auth() {
 }
 
 #[test]
-fn what_one_side_wants_does_not_bind_the_other() {
+fn requirements_of_one_side_do_not_bind_the_other() {
     let mut world = World::with(wanting(&[]), wanting(&MANY));
     sends_bulk(&mut world);
     let from_b = |line: &&String| line.contains("A <- B") && line.contains("DATA");
@@ -69,7 +69,7 @@ fn losses_do_not_matter() {
 }
 
 #[test]
-fn who_does_not_know_the_key_is_not_heard() {
+fn a_peer_without_the_key_is_ignored() {
     let data = [0, 64];
     let mut world = World::with(sharing(&[], b"guessed"), sharing(&data, b"secret"));
     let (a, _) = world.connected();
@@ -130,7 +130,7 @@ fn a_cookie_may_have_to_come_authenticated() {
 }
 
 #[test]
-fn a_cookie_that_is_vouched_for_with_another_key_opens_nothing() {
+fn a_cookie_authenticated_with_another_key_opens_nothing() {
     let mut world = World::with(sharing(&[], b"guessed"), sharing(&COOKIE_ECHO, b"secret"));
     world.connect();
     world.run_for(Duration::from_secs(5));
@@ -139,7 +139,7 @@ fn a_cookie_that_is_vouched_for_with_another_key_opens_nothing() {
 }
 
 #[test]
-fn a_cookie_that_nothing_vouches_for_opens_nothing_where_that_is_wanted() {
+fn an_unauthenticated_cookie_opens_nothing_if_auth_is_required() {
     let mut world = World::with(wanting(&[]), wanting(&COOKIE_ECHO));
     world.keep = Some("COOKIE-ECHO");
     world.lose("COOKIE-ECHO");

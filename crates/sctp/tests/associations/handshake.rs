@@ -258,7 +258,7 @@ fn an_init_ack_that_is_not_right_ends_the_handshake() {
 }
 
 #[test]
-fn the_network_cannot_end_what_is_up() {
+fn the_network_cannot_end_an_established_association() {
     let mut world = World::new();
     let (a, _) = world.connected();
     for reason in [Unreachable::Protocol, Unreachable::Route, Unreachable::TooBig(600)] {

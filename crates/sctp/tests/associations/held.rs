@@ -29,7 +29,7 @@ fn a_held_association_leaves_no_state_at_the_peer_however_long_it_waits() {
 }
 
 #[test]
-fn one_that_goes_on_comes_up() {
+fn an_association_that_proceeds_is_established() {
     let (mut world, id) = held();
     world.hosts[A].endpoint.proceed(world.now, id).unwrap();
     world.finish_handshake(id);
@@ -46,7 +46,7 @@ fn proceeding_before_the_init_ack_does_not_wait_at_it() {
 }
 
 #[test]
-fn a_loser_says_nothing() {
+fn a_loser_sends_nothing() {
     for quietly in [false, true] {
         let (mut world, id) = held();
         if quietly {
@@ -63,7 +63,7 @@ fn a_loser_says_nothing() {
 }
 
 #[test]
-fn a_loser_says_nothing_even_while_its_init_is_under_way() {
+fn a_loser_sends_nothing_even_while_its_init_is_in_flight() {
     let mut world = World::new();
     let id = world.connect();
     world.run_for(ms(5));

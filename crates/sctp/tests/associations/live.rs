@@ -39,7 +39,7 @@ fn settings_of_a_running_association_count_from_now_on() {
 }
 
 #[test]
-fn who_waits_for_room_hears_of_it() {
+fn a_waiting_sender_is_told_of_free_space() {
     let mut world = World::with_associations(|config| config.send_buffer = 10_000);
     let (a, _) = world.connected();
     world.send(A, a, 0, vec![0; 9000]);
@@ -54,7 +54,7 @@ fn who_waits_for_room_hears_of_it() {
 }
 
 #[test]
-fn one_that_was_forgotten_cannot_be_changed() {
+fn a_removed_association_cannot_be_changed() {
     let mut world = World::new();
     let (a, _) = world.connected();
     let now = world.now;

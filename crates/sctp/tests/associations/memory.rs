@@ -72,7 +72,7 @@ fn a_rush_does_not_fill_the_memory() {
 }
 
 #[test]
-fn who_takes_what_is_sent_gets_all_of_it_meanwhile() {
+fn a_reading_peer_still_gets_everything() {
     let mut world = short_of_memory();
     let ids = world.hosts[B].endpoint.associations();
     for id in &ids[1..] {

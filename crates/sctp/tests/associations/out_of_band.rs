@@ -65,7 +65,7 @@ fn the_first_packet_carries_data() {
 }
 
 #[test]
-fn what_one_side_lacks_is_not_agreed_on() {
+fn an_extension_missing_on_one_side_is_not_negotiated() {
     let mut world = World::new();
     let (rich, mut poor) = (quiet(), quiet());
     poor.extensions.interleaving = false;

@@ -21,7 +21,7 @@ fn answer(world: &mut World, packet: Bytes) -> Vec<String> {
 }
 
 #[test]
-fn strangers_are_answered_by_the_rules() {
+fn out_of_the_blue_packets_are_answered_by_the_rules() {
     let mut world = World::new();
     let data = Chunk::Shutdown { cumulative_tsn: Tsn(1) };
     assert_eq!(answer(&mut world, packet(9, &[data])), ["A <- B  ABORT"]);
@@ -44,7 +44,7 @@ fn strangers_are_answered_by_the_rules() {
 }
 
 #[test]
-fn strangers_are_answered_so_often_and_no_more() {
+fn answers_to_out_of_the_blue_packets_are_limited() {
     let mut world = World::new();
     for _ in 0..1000 {
         world.inject(B, socket(A, 0), packet(9, &[Chunk::ShutdownAck]));
@@ -99,7 +99,7 @@ fn a_flood_of_inits_is_answered_and_forgotten() {
 
 /// Who never comes back with a cookie may never have asked.
 #[test]
-fn who_does_not_come_back_gets_so_many_init_acks_and_no_more() {
+fn init_acks_to_a_peer_that_never_returns_are_limited() {
     let mut world = World::new();
     let most = world.hosts[B].endpoint.config().max_init_acks_per_source as usize;
     for tag in 1..=10_000 {
@@ -118,7 +118,7 @@ fn who_does_not_come_back_gets_so_many_init_acks_and_no_more() {
 
 /// As many as they like may come from one source, if they come back.
 #[test]
-fn who_comes_back_is_not_counted() {
+fn a_peer_that_returns_its_cookie_is_not_limited() {
     let mut config = listening();
     config.max_init_acks_per_source = 2;
     let mut world = World::with(listening(), config);
@@ -171,7 +171,7 @@ fn blind_attacks_on_an_association_do_nothing() {
 }
 
 #[test]
-fn a_packet_from_an_address_that_is_not_the_peers_is_for_nobody() {
+fn a_packet_from_a_foreign_address_belongs_to_no_association() {
     let mut world = associated();
     let foreign = "10.0.9.9:9899".parse().unwrap();
     world.clear_ladder();
@@ -203,7 +203,7 @@ fn a_replayed_cookie_brings_nothing_back() {
 }
 
 #[test]
-fn answers_that_are_not_taken_out_are_bounded() {
+fn unsent_answers_are_bounded() {
     let mut config = listening();
     config.max_init_acks_per_source = 5000;
     let mut world = World::with(listening(), config);

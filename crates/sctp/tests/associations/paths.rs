@@ -157,7 +157,7 @@ fn a_long_transfer_survives_paths_that_come_and_go() {
 }
 
 #[test]
-fn addresses_that_the_peer_cannot_reach_are_not_told() {
+fn addresses_that_the_peer_cannot_reach_are_not_listed() {
     let mut config = multihomed(A, 2);
     for none in ["127.0.0.1", "224.0.0.1", "0.0.0.0", "169.254.0.1"] {
         config.addresses.push(none.parse().unwrap());

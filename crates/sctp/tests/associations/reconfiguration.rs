@@ -72,7 +72,7 @@ fn a_stream_that_was_never_used_waits_for_its_reset_like_any_other() {
 }
 
 #[test]
-fn the_ladder_of_a_reset() {
+fn the_packets_of_a_reset() {
     let mut world = World::new();
     let (a, _) = world.connected();
     world.clear_ladder();
@@ -86,7 +86,7 @@ fn the_ladder_of_a_reset() {
 }
 
 #[test]
-fn a_lost_request_and_a_lost_answer_are_made_good() {
+fn a_lost_request_and_a_lost_answer_are_retransmitted() {
     let mut world = World::new();
     let (a, b) = world.connected();
     world.lose("A -> B  RE-CONFIG");
@@ -142,7 +142,7 @@ fn a_peer_that_never_answers_is_given_up() {
 }
 
 #[test]
-fn what_was_not_agreed_on_is_not_asked_for() {
+fn an_unnegotiated_reset_is_not_requested() {
     let mut world = World::new();
     let a = world.connect_with(|options| options.association.extensions.reconfiguration = false);
     let (a, _) = world.finish_handshake(a);

@@ -32,7 +32,7 @@ fn either_side_may_end() {
 
 /// The peer waits for it, and would ask for it a second later.
 #[test]
-fn what_is_forgotten_at_its_end_still_says_its_last_word() {
+fn an_association_dropped_at_its_end_still_sends_its_last_packet() {
     for (aborts, last) in [(false, "A -> B  SHUTDOWN-COMPLETE"), (true, "A -> B  ABORT")] {
         let mut world = World::new();
         let (a, _) = world.connected();
@@ -106,7 +106,7 @@ fn nothing_can_be_sent_after_a_shutdown() {
 }
 
 #[test]
-fn what_came_in_can_be_received_after_the_end() {
+fn received_data_can_be_read_after_the_end() {
     let mut world = World::new();
     world.hosts[B].reads = false;
     let (a, b) = world.connected();

@@ -199,7 +199,7 @@ fn digest(set: impl Fn(&mut AssociationConfig)) -> (u64, usize) {
 }
 
 #[test]
-fn what_is_built_in_is_no_different_if_a_caller_supplies_it() {
+fn a_built_in_implementation_behaves_the_same_if_supplied_by_a_caller() {
     for kind in CongestionControlKind::ALL {
         let built_in = digest(|config| config.congestion_control = kind.into());
         let custom = digest(|config| config.congestion_control = Selection::Custom(Arc::new(kind)));

@@ -48,7 +48,7 @@ fn a_channel_is_opened_in_band_and_used_without_waiting() {
 }
 
 #[test]
-fn nothing_overtakes_the_word_that_opens_an_unordered_channel() {
+fn nothing_overtakes_the_open_message_of_an_unordered_channel() {
     let mut world = World::with_stranger(|_| {});
     let mut options = ChannelOptions::new("u");
     (options.ordered, options.reliability) = (false, Reliability::Retransmissions(3));
@@ -75,7 +75,7 @@ fn nothing_overtakes_the_word_that_opens_an_unordered_channel() {
 }
 
 #[test]
-fn a_channel_agreed_on_beforehand_is_open_without_a_word() {
+fn a_negotiated_channel_is_open_without_a_message() {
     let mut world = World::new();
     let mut options = ChannelOptions::new("agreed");
     options.negotiated = Some(StreamId(7));
@@ -96,7 +96,7 @@ fn a_channel_agreed_on_beforehand_is_open_without_a_word() {
 }
 
 #[test]
-fn what_waits_is_sent_before_a_channel_closes_and_its_number_is_used_again() {
+fn queued_data_is_sent_before_a_channel_closes_and_its_number_is_reused() {
     let mut world = World::new();
     let id = world.open(A, &ChannelOptions::new("first"));
     world.run_for(ms(50));
@@ -133,7 +133,7 @@ fn both_sides_may_close_at_once() {
 }
 
 #[test]
-fn a_stream_is_not_given_away_before_its_user_knows_that_it_is_free() {
+fn a_stream_is_not_reused_before_its_user_knows_that_it_is_free() {
     let mut world = World::with(|_| {}, |config| config.send_buffer = 1000);
     let filler = world.open(A, &ChannelOptions::new("filler"));
     world.send(A, filler, Kind::Binary, vec![0; 900]).unwrap();
@@ -151,7 +151,7 @@ fn a_stream_is_not_given_away_before_its_user_knows_that_it_is_free() {
 }
 
 #[test]
-fn the_end_of_the_association_closes_what_is_open_after_what_came() {
+fn the_end_of_the_association_closes_channels_after_received_data() {
     let mut world = World::new();
     let id = world.open(A, &ChannelOptions::new("x"));
     world.run_for(ms(50));
@@ -190,7 +190,7 @@ fn a_message_is_given_up_after_its_lifetime() {
 }
 
 #[test]
-fn falling_to_the_threshold_is_told_once() {
+fn reaching_the_threshold_is_reported_once() {
     let mut world = World::new();
     let id = world.open(A, &ChannelOptions::new("bulk"));
     world.run_for(ms(50));

@@ -47,7 +47,7 @@ fn a_channel_opened_twice_is_closed() {
 }
 
 #[test]
-fn broken_words_close_their_channel() {
+fn malformed_messages_close_their_channel() {
     for (ppid, unordered, data) in [
         (50, false, &b"\x03"[..]),
         (50, true, b"\x02"),
@@ -87,7 +87,7 @@ fn data_for_nobody_is_counted_and_dropped() {
 }
 
 #[test]
-fn messages_that_an_old_peer_cut_are_put_together() {
+fn messages_split_by_an_old_peer_are_reassembled() {
     let mut world = World::with_stranger(|settings| settings.max_message_size = 10);
     world.say(1, 50, false, open("old"));
     for (ppid, data) in [(54, "ab"), (54, "cd"), (51, "e"), (51, "f"), (52, "g"), (53, "h")] {
@@ -114,7 +114,7 @@ fn messages_that_an_old_peer_cut_are_put_together() {
 }
 
 #[test]
-fn whatever_is_opened_what_is_kept_has_a_bound() {
+fn memory_is_bounded_whatever_channels_are_opened() {
     let mut world = World::with_stranger(|settings| settings.max_channels = 10);
     for stream in 0..5000 {
         world.say(stream, 50, false, open("flood"));

@@ -5,7 +5,7 @@ use eyas_sctp::data_channel::{ChannelError, ChannelOptions, Kind};
 use eyas_sctp::identifier::StreamId;
 
 #[test]
-fn the_user_is_told_what_is_too_much() {
+fn exceeded_limits_are_reported_to_the_user() {
     let mut world = World::with(
         |settings| {
             settings.max_channels = 2;
@@ -46,7 +46,7 @@ fn a_peer_that_took_any_size_is_sent_any_that_fits_the_buffer() {
 }
 
 #[test]
-fn a_message_that_the_buffer_cannot_hold_whole_is_put_together() {
+fn a_message_larger_than_the_buffer_is_reassembled() {
     let mut world = World::with(|_| {}, |config| config.receive_buffer = 64 << 10);
     let id = world.open(A, &ChannelOptions::new("x"));
     let data: Vec<u8> = (0..200_000u32).map(|at| (at % 251) as u8).collect();

@@ -71,7 +71,7 @@ fn coupled_paths_take_as_much_as_one_flow() {
 }
 
 #[test]
-fn at_a_full_queue_who_grows_slowly_is_dropped_less() {
+fn at_a_full_queue_a_slowly_growing_flow_has_fewer_drops() {
     // Linked increases reckon with losses that fall on packets by chance.
     for (kind, most) in [(Lia, 175), (CmtRpV1, 130), (CmtRpV2, 135)] {
         let share = beside_a_single_flow(kind, false);

@@ -84,7 +84,7 @@ fn count_round_trips(config: &AssociationConfig, links: &[Link], cut: u16, cut_a
 }
 
 #[test]
-fn a_path_that_dies_costs_three_round_trips_and_a_probe() {
+fn a_path_failure_costs_three_round_trips_and_a_probe() {
     for networks in [2, 3] {
         for config in [AssociationConfig::default(), multipath()] {
             // Wherever the window stands in its sawtooth.
@@ -96,7 +96,7 @@ fn a_path_that_dies_costs_three_round_trips_and_a_probe() {
 }
 
 #[test]
-fn so_it_does_where_paths_differ() {
+fn a_path_failure_costs_the_same_if_paths_differ() {
     let slow = Link { delay: ms(75), ..LINK };
     for cut in [0, 1] {
         count_round_trips(&multipath(), &[LINK, slow], cut, ms(3_000));

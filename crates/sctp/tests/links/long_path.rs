@@ -45,7 +45,7 @@ fn cubic_fills_it_if_nothing_is_lost() {
 }
 
 #[test]
-fn control_by_loss_gets_what_it_gets_in_tcp() {
+fn loss_based_control_is_as_slow_as_in_tcp() {
     // TCP with Reno or CUBIC was measured at 7 % of such a link, other SCTP stacks at 4 to 7 %.
     for kind in [CongestionControlKind::NewReno, CongestionControlKind::Cubic] {
         let share = utilisation(kind, 1_000);

@@ -36,7 +36,7 @@ fn lost_probes_do_not_slow_data_down() {
 }
 
 #[test]
-fn a_path_that_swallows_large_packets_is_seen_through() {
+fn a_path_that_drops_large_packets_is_detected() {
     let link = Link { largest: 1_430, ..LINK };
     let mut world = World::connected(&AssociationConfig::default(), &[link]);
     world.run_until(seconds(15));
@@ -46,7 +46,7 @@ fn a_path_that_swallows_large_packets_is_seen_through() {
 }
 
 #[test]
-fn a_path_that_shrinks_is_seen_through() {
+fn a_shrinking_path_mtu_is_detected() {
     let mut world = World::connected(&AssociationConfig::default(), &[LINK]);
     world.run_until(seconds(6));
     world.pass_up_to(0, 1_300);
@@ -57,7 +57,7 @@ fn a_path_that_shrinks_is_seen_through() {
 }
 
 #[test]
-fn a_path_of_ipv6_that_swallows_large_packets_is_seen_through() {
+fn an_ipv6_path_that_drops_large_packets_is_detected() {
     for (largest, found) in [(1_430, 1_420), (1_280, 1_280)] {
         let link = Link { largest, ipv6: true, ..LINK };
         let mut world = World::connected(&AssociationConfig::default(), &[link]);
@@ -69,7 +69,7 @@ fn a_path_of_ipv6_that_swallows_large_packets_is_seen_through() {
 }
 
 #[test]
-fn a_path_of_ipv6_that_shrinks_falls_to_what_every_one_carries() {
+fn a_shrinking_ipv6_path_falls_to_the_minimum_mtu() {
     let link = Link { ipv6: true, ..LINK };
     let mut world = World::connected(&AssociationConfig::default(), &[link]);
     world.run_until(seconds(6));

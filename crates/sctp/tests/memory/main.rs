@@ -93,7 +93,7 @@ fn an_idle_association_is_small() {
 }
 
 #[test]
-fn what_is_held_costs_no_more_than_its_account() {
+fn buffered_data_costs_no_more_than_accounted_for() {
     let _turn = turn::take();
     const BUFFER: usize = 200_000;
     let tiny = || Bytes::from_static(b"x");
@@ -122,7 +122,7 @@ fn what_is_held_costs_no_more_than_its_account() {
 }
 
 #[test]
-fn little_data_does_not_hold_large_packets() {
+fn small_messages_do_not_keep_large_packets_in_memory() {
     let _turn = turn::take();
     const PACKET: usize = 9000;
     let begin = DataFlags { begin: true, ..DataFlags::default() };
@@ -143,7 +143,7 @@ fn little_data_does_not_hold_large_packets() {
 }
 
 #[test]
-fn a_burst_that_was_taken_leaves_little() {
+fn a_consumed_burst_leaves_little_memory() {
     let _turn = turn::take();
     let mut pair = Pair::new(|_| {});
     pair.associate();

@@ -55,7 +55,7 @@ fn a_mapping_uses_paths_of_different_rate_if_the_user_asks_what_is_queued() {
 }
 
 #[test]
-fn a_path_that_dies_stops_nothing() {
+fn a_path_failure_stops_nothing() {
     let mut world = World::new(&config(), &[link(10, 10), link(10, 10)], 2, 1, User::InTurn);
     world.run_until(Duration::from_secs(5));
     world.links[1].cut = true;

@@ -36,7 +36,7 @@ fn several_associations_are_received_in_the_order_of_arrival() {
 }
 
 #[test]
-fn a_connected_socket_tells_the_address_that_it_uses() {
+fn a_connected_socket_reports_the_address_that_it_uses() {
     let mut pair = Pair::new();
     let listener = pair.listener(ONE, 5000, 5);
     let client = pair.socket(1, ONE);
@@ -51,7 +51,7 @@ fn a_connected_socket_tells_the_address_that_it_uses() {
 }
 
 #[test]
-fn each_chunk_of_a_failed_message_is_told_of() {
+fn each_chunk_of_a_failed_message_is_reported() {
     let mut pair = Pair::new();
     let client = pair.socket(0, MANY);
     pair.set(0, client, option::SCTP_EVENTS, &EVENTS).unwrap();
@@ -69,7 +69,7 @@ fn each_chunk_of_a_failed_message_is_told_of() {
 }
 
 #[test]
-fn a_heartbeat_is_demanded_of_an_association() {
+fn a_heartbeat_is_requested_of_an_association() {
     let mut pair = Pair::new();
     let (client, ..) = pair.connected(&[0; 14]);
     let unconnected = pair.socket(0, MANY);
@@ -92,7 +92,7 @@ fn a_socket_of_no_known_type_is_an_invalid_argument() {
 }
 
 #[test]
-fn the_end_is_read_behind_what_tells_of_it() {
+fn the_end_of_file_follows_its_notification() {
     let mut pair = Pair::new();
     let (client, server, _) = pair.connected(&EVENTS);
     pair.hear(1, server, 100, 0).unwrap();
@@ -109,7 +109,7 @@ fn the_end_is_read_behind_what_tells_of_it() {
 }
 
 #[test]
-fn a_port_of_nobody_is_refused_over_ip_when_it_is_nobody_elses() {
+fn an_unused_port_over_ip_is_refused_only_if_no_other_program_uses_it() {
     let stack = |seed, address: &str| {
         let addresses = vec![address.parse().unwrap()];
         let config = StackConfig { addresses, encapsulation_port: 0, ..StackConfig::default() };
@@ -142,7 +142,7 @@ fn a_port_of_nobody_is_refused_over_ip_when_it_is_nobody_elses() {
 }
 
 #[test]
-fn a_peeled_off_socket_has_one_peer_whoever_is_named() {
+fn a_peeled_off_socket_has_one_peer_whatever_address_is_named() {
     let mut pair = Pair::new();
     let server = pair.listener(MANY, 5000, 5);
     let client = pair.socket(0, MANY);
@@ -190,7 +190,7 @@ fn an_address_of_a_peer_is_named_with_its_port() {
 }
 
 #[test]
-fn the_least_of_each_buffer_is_another() {
+fn the_minimum_differs_for_each_buffer() {
     let mut pair = Pair::new();
     let one = pair.socket(0, ONE);
     let mut least = |option| {
@@ -203,7 +203,7 @@ fn the_least_of_each_buffer_is_another() {
 }
 
 #[test]
-fn a_refused_connect_is_told_by_so_error_too() {
+fn so_error_reports_a_refused_connect_too() {
     let mut pair = Pair::new();
     let client = pair.socket(0, ONE);
     let to = name(&format!("{SERVER}:5999"));

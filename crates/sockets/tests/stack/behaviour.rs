@@ -167,7 +167,7 @@ fn a_full_backlog_refuses() {
 }
 
 #[test]
-fn who_is_not_connected_hears_so() {
+fn an_unconnected_socket_refuses_calls() {
     let mut pair = Pair::new();
     let (one, many) = (pair.socket(0, STREAM), pair.socket(0, MANY));
     let listener = pair.listener(STREAM, 5000, 1);
@@ -209,7 +209,7 @@ fn notifications_frame_the_data() {
 }
 
 #[test]
-fn a_short_buffer_leaves_the_rest() {
+fn a_short_buffer_keeps_the_rest_for_the_next_read() {
     let mut pair = Pair::new();
     let (client, server, _) = pair.connected(&NO_EVENTS);
     pair.say(0, client, b"abcdefgh").unwrap();
@@ -250,7 +250,7 @@ fn unread_data_makes_closing_an_abort() {
 }
 
 #[test]
-fn own_ends_by_direction() {
+fn directions_are_shut_down_separately() {
     let mut pair = Pair::new();
     let (client, server, _) = pair.connected(&NO_EVENTS);
     pair.at(0, |stack, now| stack.shutdown(now, client, how::SHUT_RD)).unwrap();
@@ -269,7 +269,7 @@ fn own_ends_by_direction() {
 }
 
 #[test]
-fn one_socket_speaks_with_many() {
+fn one_socket_talks_to_many_peers() {
     let mut pair = Pair::new();
     let server = pair.listener(MANY, 5000, 5);
     pair.set(1, server, option::SCTP_EVENTS, &EVENTS).unwrap();

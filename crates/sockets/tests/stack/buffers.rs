@@ -178,7 +178,7 @@ fn byte_at(place: usize) -> u8 {
 
 proptest! {
     #[test]
-    fn a_full_buffer_says_so_and_loses_nothing(
+    fn a_full_buffer_is_reported_and_loses_nothing(
         is_many in any::<bool>(),
         buffers in [0..MOST, LEAST_WINDOW..MOST],
         calls in prop::collection::vec(call(), 1..40),

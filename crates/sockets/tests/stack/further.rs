@@ -52,7 +52,7 @@ fn notices(pair: &mut Pair, host: usize, socket: SocketId) -> Vec<(u16, Option<u
 }
 
 #[test]
-fn a_call_that_would_block_is_told_when_to_try_again() {
+fn a_call_that_would_block_is_woken_when_to_try_again() {
     let mut pair = Pair::new();
     let (client, server, listener) = pair.connected(&[0; 14]);
     assert_eq!(pair.hear(1, server, 9, 0), Err(Errno::EAGAIN));
@@ -82,7 +82,7 @@ fn eof_and_abort_end_one_association_of_many() {
 }
 
 #[test]
-fn an_abort_tells_its_reason() {
+fn an_abort_carries_its_reason_to_the_peer() {
     let mut pair = Pair::new();
     let [(client, id), (server, _)] = many(&mut pair, &ALL);
     notices(&mut pair, 1, server);
@@ -140,7 +140,7 @@ fn closing_lingers_until_the_peer_has_ended() {
 }
 
 #[test]
-fn an_idle_association_is_closed_if_that_was_wished() {
+fn an_idle_association_is_closed_if_requested() {
     let mut pair = Pair::new();
     let server = pair.listener(MANY, 5000, 5);
     let client = pair.socket(0, MANY);
@@ -186,7 +186,7 @@ fn one_association_over_two_addresses() {
 }
 
 #[test]
-fn nothing_is_told_of_addresses_before_the_association_is_up() {
+fn addresses_are_not_reported_before_the_association_is_up() {
     let mut pair = Pair::new();
     let listener = pair.socket(0, MANY);
     let client = pair.socket(0, MANY);
@@ -228,7 +228,7 @@ fn ipv4_peers_are_mapped_on_ipv6_sockets() {
 }
 
 #[test]
-fn who_opens_an_association_by_a_message_can_wait_for_it() {
+fn a_message_that_opens_an_association_can_be_waited_for() {
     let mut pair = Pair::new();
     let server = pair.listener(MANY, 5000, 5);
     let client = pair.socket(0, MANY);

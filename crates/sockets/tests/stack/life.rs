@@ -144,7 +144,7 @@ fn make_call(pair: &mut Pair, host: usize, program: &mut Program, call: &Call) {
 
 proptest! {
     #[test]
-    fn whatever_is_called_nothing_is_left_behind(
+    fn no_call_leaves_anything_behind(
         calls in prop::collection::vec((0usize..2, call()), 1..150),
     ) {
         let mut pair = Pair::new();

@@ -53,7 +53,7 @@ fn lengths_and_directions_are_checked() {
 }
 
 #[test]
-fn what_is_set_is_given_back() {
+fn options_read_back_as_set() {
     let mut pair = Pair::new();
     let (client, _, _) = pair.connected(&[0; 14]);
     let rto: Vec<u8> = [0u32, 500, 9000, 100].iter().flat_map(|it| it.to_ne_bytes()).collect();
@@ -68,7 +68,7 @@ fn what_is_set_is_given_back() {
 }
 
 #[test]
-fn seldom_used_options_are_known_too() {
+fn rarely_used_options_are_supported_too() {
     let mut pair = Pair::new();
     let made = pair.socket(0, socket::SOCK_STREAM);
     let mut thresholds = vec![0; 144];

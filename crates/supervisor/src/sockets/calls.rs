@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_data_is_not_told_of_an_association() {
+    fn waiting_for_data_does_not_wake_for_an_association() {
         let now = Duration::ZERO;
         let config =
             StackConfig { addresses: vec!["192.0.2.1".parse().unwrap()], ..StackConfig::default() };

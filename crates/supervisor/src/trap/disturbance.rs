@@ -66,7 +66,7 @@ mod tests {
     const ONE: u64 = 1 << 9;
 
     #[test]
-    fn a_thread_makes_way_for_its_own_signals() {
+    fn a_thread_is_interrupted_by_its_own_signals() {
         let (waits, is_blocked) = (ONE, ONE);
         let thread = Signals { to_thread: waits, process: 7, ..Signals::default() };
         assert_eq!(decide(&thread, Some(&Signals::default())), Some(ERESTARTSYS));
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_thread_makes_way_for_those_of_the_process() {
+    fn the_first_thread_is_interrupted_by_signals_of_the_process() {
         let thread = Signals { to_process: ONE, ..Signals::default() };
         assert_eq!(decide(&thread, None), Some(ERESTARTSYS));
         let mut first = thread;
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_s_words_are_read() {
+    fn the_kernels_status_file_is_parsed() {
         let own = std::fs::read_to_string("/proc/thread-self/status").unwrap();
         assert_eq!(Signals::parse(&own).unwrap().process as u32, std::process::id());
         let said = "Tgid:\t12\nSigPnd:\t0000000000000200\nShdPnd:\t1\nSigBlk:\tff\n";

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn sockets_stop_exactly_where_they_are_of_sctp() {
+    fn socket_calls_are_trapped_only_for_sctp() {
         for domain in [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK] {
             for kind in 1..=6 {
                 for flags in [0, libc::SOCK_NONBLOCK, libc::SOCK_CLOEXEC, KIND_FLAGS] {
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_stop_on_high_numbers_alone() {
+    fn calls_are_trapped_only_on_high_descriptors() {
         let on = |call, fd: i64, second: u64, third: i64| {
             stops(ARCHITECTURE, call, [fd as u64, second, third as u64, 0, 0, 0])
         };

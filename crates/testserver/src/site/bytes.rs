@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_stretch_follows_the_pattern() {
+    fn every_slice_follows_the_pattern() {
         for (start, end) in [(0, 0), (0, 1), (250, 252), (7, 600_000), (300_000, 300_001)] {
             let pieces: Vec<u8> = Pattern::new(start, end).flatten().collect();
             let wanted: Vec<u8> = (start..end).map(pattern_byte).collect();

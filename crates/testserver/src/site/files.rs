@@ -322,7 +322,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_link_put_in_the_way_leads_nowhere() {
+    fn a_link_inserted_into_a_path_is_not_followed() {
         let home = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(home.path()).unwrap().join("root");
         fs::create_dir(&root).unwrap();
@@ -339,7 +339,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_out_of_the_directory_leads_nowhere() {
+    fn a_link_out_of_the_directory_is_not_followed() {
         let home = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(home.path()).unwrap().join("root");
         fs::create_dir(&root).unwrap();

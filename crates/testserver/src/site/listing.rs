@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn many_names_come_piece_by_piece() {
+    fn long_listings_are_sent_in_pieces() {
         let name = |number: usize| format!("{number:04}").into_bytes().into_boxed_slice();
         let items: Vec<Item> = (0..1000)
             .map(|number| Item { is_file: true, name: name(number), length: number as u64 })

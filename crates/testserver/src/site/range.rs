@@ -79,14 +79,14 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beyond_cannot_be_satisfied() {
+    fn a_range_beyond_the_end_cannot_be_satisfied() {
         assert_eq!(of("bytes=10-", 10), Wanted::Nothing);
         assert_eq!(of("bytes=0-", 0), Wanted::Nothing);
         assert_eq!(of("bytes=99999999999999999999999-", 10), Wanted::Nothing);
     }
 
     #[test]
-    fn what_is_no_single_range_is_ignored() {
+    fn anything_but_a_single_range_is_ignored() {
         for field in ["bytes=0-1,3-4", "lines=0-1", "bytes", "bytes=5-2", "bytes=a-", "bytes=+1-2"]
         {
             assert_eq!(of(field, 10), Wanted::All, "{field}");

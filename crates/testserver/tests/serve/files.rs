@@ -70,7 +70,7 @@ async fn parts_of_files() {
 }
 
 #[tokio::test]
-async fn what_the_client_has_is_not_sent_again() {
+async fn cached_files_are_not_sent_again() {
     let (_home, running) = directory().await;
     let response = fetch(&running, Speak::PlainHttp2, get("/note.txt")).await;
     let date = response.headers()[header::LAST_MODIFIED].clone();

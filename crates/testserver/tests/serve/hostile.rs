@@ -91,7 +91,7 @@ fn noise(seed: u64, start: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn noise_over_quic_harms_nobody() {
+async fn noise_over_quic_does_no_harm() {
     let panics = watch_for_panics();
     let running = server().await;
     let root = running.identity().unwrap().certificate();
@@ -117,7 +117,7 @@ async fn noise_over_quic_harms_nobody() {
 }
 
 #[tokio::test]
-async fn noise_over_tcp_harms_nobody() {
+async fn noise_over_tcp_does_no_harm() {
     let panics = watch_for_panics();
     let limits = Limits {
         header_read_time: Duration::from_secs(2),

@@ -106,7 +106,7 @@ async fn windows_of_a_byte_hold_little() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_sent_is_not_read() {
+async fn files_are_read_only_as_fast_as_they_are_sent() {
     let (_home, running) = server_with(|_| {}).await;
     let (mut send, _pings) = h2_with(&running, 0).await;
     let mut responses = Vec::new();
@@ -118,7 +118,7 @@ async fn what_cannot_be_sent_is_not_read() {
 }
 
 #[tokio::test]
-async fn pings_keep_no_response_open() {
+async fn pings_do_not_keep_a_response_open() {
     let (_home, running) =
         server_with(|limits| limits.idle_time = Duration::from_millis(300)).await;
     let (mut send, mut pings) = h2_with(&running, 1).await;
@@ -139,7 +139,7 @@ async fn pings_keep_no_response_open() {
 }
 
 #[tokio::test]
-async fn a_window_that_opens_by_a_byte_is_no_progress() {
+async fn a_window_update_of_one_byte_is_not_progress() {
     let (_home, running) =
         server_with(|limits| limits.idle_time = Duration::from_millis(300)).await;
     let (mut send, _pings) = h2_with(&running, 1).await;
@@ -278,7 +278,7 @@ async fn many_names_are_listed_whole() {
 }
 
 #[tokio::test]
-async fn a_file_that_was_replaced_meanwhile_is_not_mixed_with_the_new_one() {
+async fn a_file_replaced_during_a_download_is_not_mixed_with_the_new_one() {
     let (home, running) = server_with(|limits| limits.open_files = 0).await;
     let (mut send, _pings) = h2_with(&running, 1000).await;
     let mut body = ask(&mut send, "/large").await.await.unwrap().into_body();

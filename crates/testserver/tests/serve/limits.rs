@@ -107,7 +107,7 @@ async fn big_bodies_are_refused_or_cut() {
 }
 
 #[tokio::test]
-async fn a_slow_loris_is_cut_and_harms_nobody() {
+async fn a_slow_loris_is_cut_off_and_does_not_block_others() {
     // Enough for the other one, on any machine.
     let running = plain(|limits| limits.header_read_time = Duration::from_secs(2)).await;
     let mut loris = tcp(running.local_addr()).await;
@@ -134,7 +134,7 @@ async fn a_slow_loris_is_cut_and_harms_nobody() {
 }
 
 #[tokio::test]
-async fn who_says_nothing_is_closed() {
+async fn a_silent_connection_is_closed() {
     let idle = |limits: &mut Limits| {
         limits.idle_time = Duration::from_millis(200);
         limits.handshake_time = Duration::from_millis(200);
@@ -154,7 +154,7 @@ async fn who_says_nothing_is_closed() {
 }
 
 #[tokio::test]
-async fn who_does_not_read_is_closed() {
+async fn a_connection_that_does_not_read_is_closed() {
     let running = plain(|limits| limits.idle_time = Duration::from_secs(1)).await;
     let mut stalled = tcp(running.local_addr()).await;
     stalled.write_all(b"GET /bytes/100000000 HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();

@@ -16,7 +16,7 @@ fn pattern(start: u64, end: u64) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn the_page_says_how_it_came() {
+async fn the_page_shows_how_it_was_requested() {
     let running = server().await;
     for speak in Speak::SECURE {
         let response = fetch(&running, speak, get("/")).await;
@@ -116,7 +116,7 @@ async fn echo_describes_a_get() {
 }
 
 #[tokio::test]
-async fn slow_waits_as_long_as_it_is_told() {
+async fn slow_waits_as_long_as_requested() {
     let running = server().await;
     let start = std::time::Instant::now();
     let response = fetch(&running, Speak::Http3, get("/slow?ms=200")).await;
@@ -148,7 +148,7 @@ async fn statuses_and_redirections() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_and_what_is_not_allowed() {
+async fn not_found_and_method_not_allowed() {
     let running = server().await;
     for speak in Speak::SECURE {
         let response = fetch(&running, speak, get("/none")).await;
@@ -181,7 +181,7 @@ async fn alternatives_are_announced_over_tcp_alone() {
 }
 
 #[tokio::test]
-async fn plain_mode_speaks_both_versions_and_the_old_one() {
+async fn plain_mode_serves_http_1_0_1_1_and_2() {
     let running = start(builder().plain()).await;
     for speak in Speak::PLAIN {
         let response = fetch(&running, speak, get("/bytes/1000")).await;

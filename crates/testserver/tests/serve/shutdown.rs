@@ -69,7 +69,7 @@ async fn a_response_in_flight_survives_a_graceful_shutdown() {
 }
 
 #[tokio::test]
-async fn a_deadline_cuts_what_will_not_end() {
+async fn a_deadline_cuts_unfinished_responses() {
     let running = server().await;
     let (_conn, mut driver, mut send) = quic(&running).await;
     tokio::spawn(async move { std::future::poll_fn(|cx| driver.poll_close(cx)).await });

@@ -32,7 +32,7 @@ async fn failure(stage: &Stage) -> Error {
 }
 
 #[tokio::test]
-async fn what_works_is_found() {
+async fn working_transports_are_found() {
     let slow = Duration::from_millis(100);
     let cases = [
         (Personality::Healthy, Version::HTTP_3),
@@ -66,7 +66,7 @@ async fn a_fault_on_one_transport_leaves_the_other() {
 }
 
 #[tokio::test]
-async fn a_certificate_that_is_bad_on_both_is_told_once() {
+async fn a_certificate_that_is_bad_on_both_is_reported_once() {
     let cases = [
         (
             Personality::WrongCertificate(Side::Both),
@@ -85,7 +85,7 @@ async fn a_certificate_that_is_bad_on_both_is_told_once() {
 }
 
 #[tokio::test]
-async fn a_fault_on_both_is_said_for_each_candidate() {
+async fn a_fault_on_both_is_reported_for_each_candidate() {
     let stage = Stage::new(Personality::NoCommonAlpn(Side::Both)).await;
     let error = failure(&stage).await;
     assert_eq!(error.kind(), Kind::Tls, "{error}");
@@ -98,7 +98,7 @@ async fn a_fault_on_both_is_said_for_each_candidate() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn where_everything_is_swallowed_the_time_allowed_ends_it() {
+async fn if_everything_is_swallowed_the_deadline_ends_it() {
     let stage = Stage::new(Personality::AllSwallowed).await;
     let memory = MemoryStore::in_memory(Config::default());
     let client = stage.remembering(&memory).connect_timeout(Duration::from_millis(500));

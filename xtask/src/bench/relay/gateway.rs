@@ -268,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_h2load_says() {
+    fn the_output_of_h2load_is_parsed() {
         let said = "progress: 100% done\n\nfinished in 84.86ms, 5892.06 req/s, 644.44KB/s\n\
             requests: 500 total, 500 started, 500 done, 500 succeeded, 0 failed, 0 errored\n";
         assert_eq!(succeeded(said), Ok((500.0, 5892.06)));
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_eyas_load_says() {
+    fn the_output_of_eyas_load_is_parsed() {
         let said = |two_hundred: u32| {
             let outcome = json!({
                 "answered": 10, "answered_per_second": 5.0, "statuses": { "200": two_hundred },

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn medians_stand_in_their_columns() {
+    fn medians_are_in_their_columns() {
         let mut figures = Figures::default();
         for figure in [Ok(3.0), Ok(1.0), Ok(2.0), Err("no".to_owned())] {
             figures.add("eyas", "ms", figure);
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_process_tells_is_taken() {
+    fn figures_from_another_process_are_used() {
         let mut figures = Figures::default();
         let told = "eyas\tms\t1.5\neyas\tms\tit broke\neyas\tms\t2.5\n$ ip link\neyas\tother\t3\n";
         figures.take(told, &["ms", "KiB"]);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn expectations_say_what_was_seen() {
+    fn expectations_show_the_measured_values() {
         let row = |seen, bound| expectation("w", seen, bound, "ms").row();
         assert_eq!(row(Some(0.5), Bound::AtMost(1.0)), "| w | 0.50 ms | yes |\n");
         assert_eq!(row(Some(1999.0), Bound::AtLeast(2000.0)), "| w | 1999 ms | **no** |\n");

@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_bytes_come_as_are_asked_for() {
+    fn the_requested_number_of_bytes_arrives() {
         let port = free_port();
         serve(port).unwrap();
         let at = Way::At(SocketAddr::from(([127, 0, 0, 1], port)));
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_stay_are_let_go() {
+    fn kept_connections_are_released() {
         let port = free_port();
         let staying = Staying::serve(port).unwrap();
         let at = Way::At(SocketAddr::from(([127, 0, 0, 1], port)));
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_stops_is_noticed() {
+    fn a_stopped_server_is_noticed() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut served, _) = listener.accept().unwrap();

@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_client_that_does_worst_counts() {
+    fn the_worst_client_counts() {
         let mut figures = Figures::default();
         for (who, column, figure) in [
             ("Go", "again", 60.0),

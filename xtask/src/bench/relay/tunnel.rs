@@ -186,14 +186,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_leave_so_much() {
+    fn the_ceiling_excludes_headers() {
         assert_eq!(called(&WORLDS[0]), "20/10 + 5/80");
         let ceiling = ceiling(&WORLDS[0]);
         assert!((24.0..24.1).contains(&ceiling), "{ceiling}");
     }
 
     #[test]
-    fn expectations_are_of_each_pair_of_lines() {
+    fn expectations_compare_each_pair_of_rows() {
         let mut first = Figures::default();
         for (column, figure) in [(BULK, 22.0), (KEYSTROKE, 31.0), (FIRST_DIES, 300.0)] {
             first.add(EYAS, column, Ok(figure));

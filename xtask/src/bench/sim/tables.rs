@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_is_told_for_each_doubling() {
+    fn growth_is_shown_for_each_doubling() {
         let text = worlds(&results().worlds);
         // 40 ns more for four doublings.
         assert!(text.contains("| 16 | 140 | +10.0 |"), "{text}");

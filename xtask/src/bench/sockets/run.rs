@@ -274,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_processes_took_is_read() {
+    fn the_cost_of_processes_is_parsed() {
         assert_eq!(cpu("0m0.00s 0m0.01s\n1m2.50s 0m0.25s\n"), Ok(62.75));
         assert_eq!(cpu("0m0,000s\n0m0.000s 0m0.500s"), Ok(0.5));
         assert!(cpu("{}").is_err());
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_are_spoken_with() {
+    fn processes_exchange_lines() {
         let script = "echo ready; read line; echo \"$line\"; exit 0";
         let mut talker = Talker::start(Command::new("sh").args(["-c", script])).unwrap();
         talker.say("hello\n").unwrap();

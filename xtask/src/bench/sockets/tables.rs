@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wanted_is_held_against_what_was_seen() {
+    fn expectations_are_compared_with_measurements() {
         let answer = |bytes| Answer { bytes, wall: 1.0, messages: 1, ..Answer::default() };
         let mut results = Results::new();
         for (way, bytes) in [(Way::Sockets, 5), (Way::Usrsctp, 1), (Way::Driver, 10)] {

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_plain_request_says_who_asks() {
+    async fn a_plain_request_has_a_user_agent() {
         let plain = request(&["https://a/b#c"]).await.expect("reads");
         assert_eq!(plain.method, Method::GET);
         assert_eq!(plain.url.as_str(), "https://a/b");
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn headers_replace_what_would_be_sent() {
+    async fn headers_replace_the_defaults() {
         let line = ["-H", "Accept: text/html", "-H", "User-Agent:", "-H", "X: 1", "-H", "X: 2"];
         let made = request(&[&line[..], &["https://a/"]].concat()).await.expect("reads");
         assert_eq!(made.headers[ACCEPT], "text/html");
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn users_come_from_the_flag_or_the_url_and_leave_it() {
+    async fn credentials_come_from_the_flag_or_the_url_and_are_removed_from_it() {
         let flag = request(&["-u", "ada:secret", "https://a/"]).await.expect("reads");
         assert_eq!(flag.headers[AUTHORIZATION], "Basic YWRhOnNlY3JldA==");
         let url = request(&["https://ada:s%65cret@a/"]).await.expect("reads");

@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_matters_least_makes_room_first() {
+    fn the_least_important_lines_are_left_out_first() {
         let parts = || {
             [(0, "59 s"), (1, "1000/s"), (4, "median 4.2 ms"), (7, "90 % 5.1 ms"), (2, "failed 3")]
                 .map(|(rank, text)| (rank, text.to_owned()))

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn several_paths_of_which_each_has_the_last_word() {
+    fn flags_of_a_path_override_the_common_ones() {
         let line = "--delay 10ms --path wifi --path lte:delay=40ms,backward.loss=1%";
         let topology = scenario_of(line).unwrap().topology;
         let delays: Vec<_> =

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn middleboxes_say_what_they_dropped() {
+    fn middleboxes_report_what_they_dropped() {
         insta::assert_snapshot!(shown(120, false).join("\n"));
     }
 

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_preloaded_already_stays() {
+    fn existing_preloads_are_kept() {
         let ours = OsStr::new("/proc/1/fd/7");
         assert_eq!(preload(ours, None), "/proc/1/fd/7");
         assert_eq!(preload(ours, Some("".into())), "/proc/1/fd/7");

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_have_words_as_elsewhere() {
+    fn objects_use_the_usual_names() {
         let object = value(&SupervisorShape::read(&shown()).unwrap());
         assert_eq!(object["sockets"][0]["style"], "one-to-one");
         assert_eq!(object["sockets"][0]["domain"], "ipv6");
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_said_in_words() {
+    fn an_empty_list_is_a_sentence() {
         let style = OutputStyle { colour: false, unicode: true, width: 80 };
         let lines = page(&SctpStatusShape::default(), style);
         assert!(lines[0].to_text(false).starts_with("this user serves no SCTP sockets"));

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_written_before_the_end() {
+    fn buffered_lines_are_written_before_the_end() {
         let (sender, waiting) = sync_channel(3);
         for message in [Message::Line("a".into()), Message::Line("b".into()), Message::End] {
             assert!(sender.send(message).is_ok());

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stamp_is_of_one_file_as_it_is() {
+    fn a_stamp_changes_with_its_file() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("keys");
         assert_eq!(Stamp::of(&path), None);

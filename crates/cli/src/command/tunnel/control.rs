@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn those_that_run_are_found_and_names_of_the_dead_are_used_again() {
+    async fn running_tunnels_are_found_and_stale_names_are_reused() {
         let directory = tempfile::tempdir().expect("a directory");
         let folder = directory.path().join("eyas");
         assert!(names(&folder).await.is_empty());
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_folder_that_others_may_write_to_is_not_used() {
+    async fn a_directory_that_others_may_write_to_is_not_used() {
         let directory = tempfile::tempdir().expect("a directory");
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).expect("chmod");
         let refused = Control::listen_in(directory.path(), named("one")).await;

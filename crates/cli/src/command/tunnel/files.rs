@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_read_as_it_was_made_and_by_its_owner_alone() {
+    fn a_key_is_read_back_and_readable_only_by_its_owner() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("new/key.pem");
         assert!(read_key(&path).expect("no file").is_none());

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_of_the_same_session_and_path_alone() {
+    fn rates_compare_only_the_same_session_and_path() {
         let (before, mut after) = (shape(), shape());
         after.sessions[0].paths[0].delivered += 500;
         after.sessions[0].paths[1].remote = "198.51.100.1:9899".to_owned();
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_are_told_and_what_was_dropped_if_something_was() {
+    fn packets_are_shown_and_drops_if_there_were_any() {
         let mut packets = PacketsShape {
             sent: 7,
             sent_bytes: 700,
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_said_in_words() {
+    fn an_empty_list_is_a_sentence() {
         assert_eq!(text(&TunnelStatusShape::default()), "this user has no tunnel");
         let mut alone = shape();
         alone.sessions.clear();

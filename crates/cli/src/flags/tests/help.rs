@@ -42,7 +42,7 @@ fn help_fits_eighty_columns_of_ascii() {
 
 /// What is wrapped by a program no longer stands where it was meant to.
 #[test]
-fn what_stands_below_the_flags_is_never_wrapped() {
+fn the_text_below_the_flags_is_never_wrapped() {
     for (name, command) in all() {
         let below = command.get_after_help().map(ToString::to_string).unwrap_or_default();
         for line in below.lines() {
@@ -77,7 +77,7 @@ fn every_command_flag_and_value_has_a_text_without_a_full_stop() {
 const SYNONYMS: [(&str, &str); 3] = [("NUMBER", "N"), ("TIME", "DURATION"), ("PART", "SHARE")];
 
 #[test]
-fn values_of_one_kind_have_one_name() {
+fn values_of_the_same_kind_have_the_same_name() {
     for (name, command) in all() {
         for flag in command.get_arguments().filter(|flag| flag.get_action().takes_values()) {
             for value in flag.get_value_names().unwrap_or_default() {
@@ -89,7 +89,7 @@ fn values_of_one_kind_have_one_name() {
 }
 
 #[test]
-fn pages_that_help_names_are_there() {
+fn pages_named_in_help_exist() {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut count = 0;
     for (name, command) in all() {
@@ -104,7 +104,7 @@ fn pages_that_help_names_are_there() {
 }
 
 #[test]
-fn examples_are_taken_as_they_stand() {
+fn examples_parse() {
     for (name, command) in all() {
         let below = command.get_after_help().map(ToString::to_string).unwrap_or_default();
         let below: Vec<&str> = below.split("\\\n").map(str::trim_start).collect();

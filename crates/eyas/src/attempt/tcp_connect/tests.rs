@@ -20,7 +20,7 @@ fn hears(stream: &TcpStream) -> bool {
 }
 
 #[tokio::test]
-async fn a_connection_that_is_up_hears_no_icmp() {
+async fn an_established_connection_ignores_icmp() {
     for ip in [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()] {
         let listener = std::net::TcpListener::bind((ip, 0)).unwrap();
         let to = listener.local_addr().unwrap();

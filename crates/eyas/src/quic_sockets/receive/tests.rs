@@ -46,7 +46,7 @@ fn datagrams(trains: &mut Trains, buffers: usize) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_train_comes_out_as_the_datagrams_that_went_in() {
+fn a_train_is_split_into_its_datagrams() {
     let contents: Vec<u8> = (0..60_000_u32).flat_map(|at| at.to_be_bytes()[2..].to_vec()).collect();
     for (segment, bytes, buffers) in [(1452, 60_000, 32), (1200, 47_000, 2), (60, 3_000, 1)] {
         let (here, there, state) = pair();
@@ -84,7 +84,7 @@ fn memory_grows_with_what_arrives_and_no_further() {
 }
 
 #[test]
-fn what_nobody_can_take_is_passed_over() {
+fn an_oversized_datagram_is_skipped() {
     let (here, there, state) = pair();
     let mut trains = Trains::default();
     send(&here, &there, &vec![1; BUFFER + 1], BUFFER + 1);

@@ -38,7 +38,7 @@ async fn a_report_ends_the_attempts_that_it_is_about() {
 }
 
 #[tokio::test]
-async fn who_was_answered_is_ended_by_no_report() {
+async fn a_report_does_not_end_an_answered_attempt() {
     let all = Arc::new(Unanswered::default());
     let mut attempt = all.begin(peer(1));
     all.answered(peer(2));

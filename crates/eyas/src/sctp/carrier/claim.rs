@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_is_listened_at_once() {
+    fn a_port_has_one_listener() {
         // Ports that no other test claims, whatever their process.
         let port = 1 + (std::process::id() % 30_000) as u16;
         let first = Claim::take(ONE, port).unwrap();

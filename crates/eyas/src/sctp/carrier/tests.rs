@@ -71,7 +71,7 @@ async fn trains_pass_over_udp() {
 }
 
 #[tokio::test]
-async fn a_port_that_nobody_has_is_reported() {
+async fn an_unused_port_is_reported() {
     for ip in [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()] {
         let wire = Wire::udp((ip, 0).into()).unwrap();
         let nobody = SocketAddr::new(ip, own_port());

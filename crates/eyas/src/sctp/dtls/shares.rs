@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_most_goes_first_when_all_is_taken() {
+    fn the_source_with_the_most_handshakes_is_evicted_first() {
         let mut shares = Shares::default();
         let honest = from(1, 1);
         shares.begin(honest);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_of_what_is_over() {
+    fn ended_sessions_and_handshakes_leave_nothing_behind() {
         let mut shares = Shares::default();
         for port in 1..=50 {
             shares.begin(from(1, port));

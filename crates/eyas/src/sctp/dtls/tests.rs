@@ -128,7 +128,7 @@ fn packets_pass_both_ways_once_the_session_is_up() {
 
 /// A record of a later flight overtook the first answer, or somebody made it up.
 #[test]
-fn what_comes_before_the_first_answer_ends_no_handshake() {
+fn records_before_the_first_answer_end_no_handshake() {
     let identity = identity();
     let mut pair = Pair::new(&identity);
     let own = Identity::nobody().expect("an identity");
@@ -183,7 +183,7 @@ fn a_refused_handshake_leaves_nothing_at_the_server() {
 }
 
 #[test]
-fn a_certificate_that_nobody_vouches_for_is_refused() {
+fn an_untrusted_certificate_is_refused() {
     let mut pair = Pair::new(&identity());
     let state = pair.open(&trusting(&identity()), "peer.test");
     assert!(
@@ -204,7 +204,7 @@ fn a_certificate_for_another_name_is_refused() {
 }
 
 #[test]
-fn any_certificate_will_do_if_the_caller_says_so() {
+fn any_certificate_is_accepted_if_verification_is_off() {
     let mut pair = Pair::new(&identity());
     let parameters = SecurityParameters::platform().accept_any_certificate();
     assert!(matches!(pair.open(&parameters, "other.test"), State::Up(_)));
@@ -229,7 +229,7 @@ fn a_lost_flight_is_sent_again() {
 }
 
 #[test]
-fn goodbye_ends_the_session_of_the_peer() {
+fn close_notify_ends_the_session_of_the_peer() {
     let identity = identity();
     let mut pair = Pair::new(&identity);
     pair.open(&trusting(&identity), "peer.test");
@@ -240,7 +240,7 @@ fn goodbye_ends_the_session_of_the_peer() {
 
 /// A client that ended without a goodbye, and another that has its port.
 #[test]
-fn a_client_that_begins_anew_gets_a_session() {
+fn a_restarted_client_gets_a_session() {
     let identity = identity();
     let mut pair = Pair::new(&identity);
     pair.open(&trusting(&identity), "peer.test");
@@ -252,7 +252,7 @@ fn a_client_that_begins_anew_gets_a_session() {
 }
 
 #[test]
-fn what_opened_a_session_does_not_end_it_when_it_comes_again() {
+fn replaying_the_handshake_does_not_end_the_session() {
     let identity = identity();
     let mut pair = Pair::new(&identity);
     let own = Identity::nobody().expect("an identity");
@@ -299,7 +299,7 @@ fn asking(server: &mut Sessions, now: Instant, client: SocketAddr) -> (Vec<u8>, 
 }
 
 #[test]
-fn nothing_is_kept_of_who_has_no_cookie() {
+fn no_state_is_kept_for_a_client_without_a_cookie() {
     let mut server = Pair::new(&identity()).server;
     let now = Instant::now();
     let (first, _) = asking(&mut server, now, address(1));
@@ -377,7 +377,7 @@ fn a_client_of_dtls_1_2_gets_in_with_its_cookie() {
 }
 
 #[test]
-fn a_flood_of_handshakes_takes_the_places_of_its_own() {
+fn a_flood_of_handshakes_evicts_its_own() {
     let mut server = Pair::new(&identity()).server;
     let now = Instant::now();
     let honest = SocketAddr::from(([198, 51, 100, 1], 1));

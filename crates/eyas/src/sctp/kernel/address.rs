@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_or_cut_short_is_no_address() {
+    fn a_missing_or_truncated_address_is_none() {
         assert_eq!(decode(&[0; 128]), None);
         let whole = encode("[2001:db8::1]:9899".parse().unwrap());
         for length in 0..28 {

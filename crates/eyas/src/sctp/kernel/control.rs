@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_says_its_stream_its_ppid_and_when_to_give_it_up() {
+    fn a_message_carries_its_stream_ppid_and_lifetime() {
         let info = SendInfo {
             stream: StreamId(7),
             ppid: Ppid(0x0102_0304),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reliable_message_has_no_policy_and_no_time_is_a_little() {
+    fn a_reliable_message_has_no_policy_and_a_zero_lifetime_is_rounded_up() {
         let plain = of_message(&SendInfo::default());
         assert_eq!(plain.len(), (size_of::<usize>() + 24).next_multiple_of(size_of::<usize>()));
         assert_eq!(policy(Reliability::Lifetime(Duration::ZERO)), Some((SCTP_PR_SCTP_TTL, 1)));
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_with_a_message_is_read_whole_or_not_at_all() {
+    fn ancillary_data_is_read_whole_or_not_at_all() {
         let mut bytes = [0; 28];
         bytes[..2].copy_from_slice(&3_u16.to_ne_bytes());
         bytes[2..4].copy_from_slice(&9_u16.to_ne_bytes());

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_life_of_an_association_is_told() {
+    fn the_life_cycle_of_an_association_is_reported() {
         let up = Event::Up { outbound: 10, inbound: 20, by_peer: true };
         assert_eq!(event(&association(0, &[])), up);
         assert_eq!(event(&association(1, &[])), Event::Lost(LossReason::PeerUnreachable));
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn an_abort_gives_its_causes_and_its_words() {
+    fn an_abort_has_its_causes_and_its_reason() {
         let causes = [0, 13, 0, 5, 1, 0, 0, 0, 0, 12, 0, 8, b'a', b'w', b'a', b'y'];
         let reason =
             LossReason::AbortedByPeer { causes: vec![13, 12], reason: Bytes::from_static(b"away") };
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_told_by_its_address() {
+    fn a_path_is_named_by_its_address() {
         let remote = "192.0.2.2:5000".parse().unwrap();
         let storage = address::encode(remote);
         let state = 1_u32.to_ne_bytes();
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_is_nothing() {
+    fn a_truncated_notification_is_ignored() {
         for bytes in [association(0, &[]), notification(SCTP_STREAM_CHANGE_EVENT, 0, &[&[0; 8]])] {
             for length in 0..bytes.len().min(16) {
                 assert_eq!(parse(&bytes[..length], false), None, "{length}");

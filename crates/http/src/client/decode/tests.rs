@@ -59,7 +59,7 @@ async fn stacked_codings_and_gzip_members() {
 }
 
 #[tokio::test]
-async fn what_is_not_understood_is_left_alone() {
+async fn an_unknown_coding_is_left_alone() {
     for coding in ["compress", "gzip, aes128gcm", "br,br,br,br,br", ""] {
         let left = decode(response(coding, PLAIN.to_vec()));
         assert!(left.headers().contains_key(CONTENT_ENCODING));

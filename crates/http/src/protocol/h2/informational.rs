@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn heads_are_counted_for_each_stream_until_its_data() {
+    fn informational_heads_are_counted_per_stream_until_its_data() {
         let interim = |stream| frame(HEADERS, 4, stream, b"\x08\x03103");
         let most = interim(1).repeat(MAX_INFORMATIONAL + 1);
         assert_eq!(follow(&most), Ok(()));
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_streams_are_counted() {
+    fn the_number_of_counted_streams_is_bounded() {
         let mut frames = Frames::default();
         for stream in 0..4000_u32 {
             let mut head = [0, 0, 0, HEADERS, 4, 0, 0, 0, 0];

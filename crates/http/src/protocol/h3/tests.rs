@@ -76,19 +76,19 @@ async fn cut(asking: bool, end: impl FnOnce(&quinn::Endpoint, &quinn::Connection
 }
 
 #[tokio::test]
-async fn a_peer_that_leaves_questions_unanswered_broke() {
+async fn a_peer_that_leaves_requests_unanswered_is_broken() {
     let gone = cut(true, |server, _| server.rebind(localhost()).expect("another port")).await;
     assert_eq!((gone.kind(), gone.broke()), (Kind::BodyReset, Some(Cause::Silent)), "{gone}");
 }
 
 #[tokio::test]
-async fn silence_to_which_nothing_was_said_tells_nothing() {
+async fn silence_without_a_request_is_no_evidence() {
     let quiet = cut(false, |_, _| ()).await;
     assert_eq!((quiet.kind(), quiet.broke()), (Kind::BodyReset, None), "{quiet}");
 }
 
 #[tokio::test]
-async fn a_peer_that_closes_tells_nothing_of_the_path() {
+async fn a_peer_that_closes_is_no_evidence_about_the_path() {
     let closed = cut(true, |_, conn| conn.close(0x100_u32.into(), b"enough")).await;
     assert_eq!((closed.kind(), closed.broke()), (Kind::BodyReset, None), "{closed}");
 }

@@ -60,7 +60,7 @@ fn headers_and_unknown_frames_are_bounded() {
 }
 
 #[test]
-fn what_ends_in_a_head_is_handed_on_for_h3_to_judge() {
+fn a_stream_that_ends_in_a_head_is_passed_on_to_h3() {
     assert_eq!(bytes(request, &[0x01, 0x80, 0]), (vec![0x01, 0x80, 0], Ok(())));
     assert_eq!(bytes(request, &[0x01, 3, 0]), (vec![0x01, 3, 0], Ok(())));
 }
@@ -91,7 +91,7 @@ fn the_control_stream_carries_frames_and_others_bytes() {
 
 proptest::proptest! {
     #[test]
-    fn the_cut_of_the_stream_does_not_matter(
+    fn the_split_into_reads_does_not_matter(
         stream in proptest::collection::vec(proptest::num::u8::ANY, 0..200),
         cut in 0_usize..200,
         is_request in proptest::bool::ANY,

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_uses_something() {
+    fn this_process_uses_memory_and_time() {
         let process = Process::read().expect("Linux tells");
         assert!(process.resident > 0 && process.threads > 0 && process.descriptors > 0);
     }

@@ -28,7 +28,7 @@ fn every_sample_is_announced_by_its_type() {
 }
 
 #[test]
-fn transports_and_versions_are_told_apart() {
+fn transports_and_versions_are_counted_separately() {
     let text = render(&some(), None, None, None);
     for line in [
         "eyas_connections{transport=\"tcp\"} 3\n",

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_not_finished_leaves_nothing() {
+    fn an_unfinished_capture_leaves_no_file() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("all.pcapng");
         let mut destination = Destination::create(&path).unwrap();

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_is_read() {
+    fn a_written_capture_is_read_back() {
         let mut capture = Capture::new(1 << 20);
         let ends = ["six at the client", "six at the server"].map(|name| capture.interface(name));
         let at = Duration::new(1_700_000_000, 123_456_789);

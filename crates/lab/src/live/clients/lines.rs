@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_the_same_again_is_told_once_but_attempts_are() {
+    fn repeated_lines_are_shown_once_but_attempts_each_time() {
         let flow = Flow { own: 40_000, remote: 443 };
         let packet = |at, sent, segment| Seen {
             at: Duration::from_millis(at),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_course_is_cut_and_says_so() {
+    fn a_long_list_is_cut_and_says_so() {
         let packet = |own| Seen {
             at: Duration::ZERO,
             sent: true,

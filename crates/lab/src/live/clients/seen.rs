@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_are_told_by_their_flags() {
+    fn segments_are_classified_by_their_flags() {
         let segment = |flags: u8, data: &[u8]| {
             let mut bytes = [156, 64, 0, 80, 0, 0, 0, 1, 0, 0, 0, 0, 0x50, flags].to_vec();
             bytes.extend([0; 6]);

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_is_a_race_that_makes_sense() {
+    fn every_method_is_a_valid_race() {
         let ways = [
             Trying::Tcp,
             Trying::Sctp,

@@ -61,7 +61,7 @@ fn a_ramp_down_to_nothing_ends() {
 }
 
 #[test]
-fn rates_that_make_no_sense_are_told_apart() {
+fn invalid_rates_are_distinguished() {
     for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         assert!(!Rate::Fixed(rate).is_usable(), "{rate}");
     }

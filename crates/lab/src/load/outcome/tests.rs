@@ -49,7 +49,7 @@ fn rates_are_those_of_the_time_after_the_warm_up() {
 }
 
 #[test]
-fn percentiles_are_of_all_and_what_never_came_up_is_left_out() {
+fn percentiles_include_all_but_failed_connections() {
     let mut outcome = Outcome::new(&load());
     (1..=1_000).for_each(|millis| outcome.tally.take(exchange(millis)));
     let summary = outcome.summary();
@@ -63,7 +63,7 @@ fn percentiles_are_of_all_and_what_never_came_up_is_left_out() {
 }
 
 #[test]
-fn nothing_at_all_is_a_summary_too() {
+fn an_empty_result_has_a_summary() {
     let mut outcome = Outcome::new(&load());
     let end = Err(Trouble { kind: "connect", detail: "refused".to_owned() });
     let zero = Duration::ZERO;

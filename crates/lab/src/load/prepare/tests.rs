@@ -44,7 +44,7 @@ fn objects_are_of_the_same_origin() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn an_invalid_setup_is_refused() {
     let refused = |change: fn(&mut Load)| {
         let mut load = load();
         change(&mut load);

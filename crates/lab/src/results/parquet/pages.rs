@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_packed_as_the_format_has_it() {
+    fn numbers_are_packed_as_the_format_requires() {
         // The example of the format: 0 to 7 by three bits.
         let mut bytes = Vec::new();
         packed(&[0, 1, 2, 3, 4, 5, 6, 7], 3, &mut bytes);
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_group_is_nothing() {
+    fn unused_bits_of_a_group_are_zero() {
         let mut bytes = Vec::new();
         packed(&[1, 0, 1], 1, &mut bytes);
         assert_eq!(bytes, [0b11, 0b101]);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lacking_takes_no_room() {
+    fn missing_values_take_no_space() {
         let bytes = maybe_doubles(&[None, Some(1.0), None]);
         assert_eq!(bytes, [&[2, 0, 0, 0, 0b11, 0b010][..], &1.0_f64.to_le_bytes()].concat());
     }

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn structs_are_as_the_protocol_has_them() {
+    fn structs_are_encoded_as_the_protocol_requires() {
         let inner = Struct::default().byte(1, 64).no(2).end();
         assert_eq!(inner, [0x13, 64, 0x12, 0]);
         let bytes = Struct::default()
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn long_lists_say_their_length_apart() {
+    fn long_lists_have_a_separate_length() {
         let bytes = Struct::default().ints(1, &[0; 200]).end();
         assert_eq!(bytes[..4], [0x19, 0xF5, 0xC8, 0x01]);
     }

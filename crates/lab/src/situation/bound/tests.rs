@@ -57,7 +57,7 @@ fn a_small_buffer_is_best_spent_on_the_fast_path() {
 }
 
 #[test]
-fn what_is_lost_is_carried_twice() {
+fn lost_data_is_carried_twice() {
     let mut lossy = unlike("16 KiB");
     for path in lossy.path.values_mut() {
         path.loss.probability.0 = 0.2;
@@ -79,7 +79,7 @@ fn what_is_lost_is_carried_twice() {
 }
 
 #[test]
-fn changes_count_for_their_time() {
+fn changes_are_weighted_by_their_duration() {
     let events = "[[event]]\nat = '119 s'\npath = 'B'\nrate = '5 Mbit/s'
         [[event]]\nat = '219 s'\npath = 'B'\nup = false
         [[event]]\nat = '400 s'\npath = 'A'\nup = false";
@@ -92,7 +92,7 @@ fn changes_count_for_their_time() {
 }
 
 #[test]
-fn unsent_messages_take_of_a_short_buffer() {
+fn unsent_messages_use_up_a_small_buffer() {
     let mut setup = unlike("64 KiB");
     assert_eq!(setup.bound_with_unsent(), None, "none are kept");
     setup.application.queue_info = QueueInfo::Unsent;

@@ -285,7 +285,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_dies_or_comes_counts_for_half_of_the_time() {
+    fn paths_that_fail_or_join_count_for_half_of_the_time() {
         let [before, after] = setup("dies = 'B'").ceilings();
         assert!((before / after - 3.0).abs() < 1e-9);
         let [before, after] = setup("comes = 'A'").ceilings();
@@ -295,7 +295,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_said() {
+    fn an_invalid_scenario_is_reported() {
         assert!(setup("dies = 'X'").check().unwrap_err().contains("live.dies"));
         assert_eq!(setup("").check(), Ok(()));
     }

@@ -19,7 +19,7 @@ proptest! {
     /// What goes out comes from the one address, with a right checksum; an answer to it comes back
     /// to the host that spoke, as if nothing stood between; two hosts never share a port.
     #[test]
-    fn answers_come_back_to_those_who_asked(
+    fn replies_reach_the_host_that_asked(
         mapping in dependence(),
         filtering in dependence(),
         last_port in 2000_u16..2040,

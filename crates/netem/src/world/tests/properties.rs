@@ -181,7 +181,7 @@ proptest! {
 
     /// Hosts that talk among themselves change nothing for the others.
     #[test]
-    fn strangers_change_nothing(plan in plan(), seed: u64, other in any_link()) {
+    fn unrelated_traffic_changes_nothing(plan in plan(), seed: u64, other in any_link()) {
         let (mut alone, mut beside) = (build(&plan, seed), build(&plan, seed));
         let times = (0..200).map(|at| (at, 0, 700));
         let a = beside.world.add_node(Station::Host(Host::sending(times)));

@@ -114,7 +114,7 @@ fn through<P: Payload>(
 }
 
 #[test]
-fn values_pass_as_their_bytes_would() {
+fn values_behave_like_their_bytes() {
     let values: Vec<Value> = (0..40).map(|n| Value::Number(n, 100 * usize::from(n))).collect();
     let bytes: Vec<Bytes> = values.iter().map(Value::to_bytes).collect();
     for (limit, errors) in [(None, 0.0), (Some(1500), 0.0), (None, 1e-4), (Some(1500), 1e-4)] {

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn nothing_is_known_of_a_stranger() {
+fn an_unknown_peer_has_no_verdict() {
     assert_eq!(verdict(&after(&[]), "a.test", &quic(), NOW), Verdict::Unknown);
 }
 
@@ -89,7 +89,7 @@ fn retest_after_overrides_rows_that_are_already_there() {
 }
 
 #[test]
-fn trouble_of_this_machine_is_no_evidence() {
+fn local_errors_are_no_evidence() {
     for cause in [Cause::Local, Cause::Unsupported] {
         let memory = after(&[failed("a.test", quic(), NOW, cause, Level::Started)]);
         assert!(memory.is_empty());
@@ -136,7 +136,7 @@ fn bad_until(memory: &Memory, now: Duration) -> Duration {
 /// cut short --30 s--> cut short --5 min--> cut short --10 min--> …
 /// ```
 #[test]
-fn silence_that_was_cut_short_is_doubted_once() {
+fn silence_that_was_cut_short_is_doubtful_once() {
     let mut memory = after(&[]);
     let mut now = NOW;
     let mut waits = Vec::new();
@@ -162,7 +162,7 @@ fn a_success_makes_the_next_silence_doubtful_again() {
 }
 
 #[test]
-fn many_doubts_at_once_are_one_and_certainty_ends_them() {
+fn simultaneous_doubts_count_once_and_certainty_ends_them() {
     let second = Duration::from_secs(1);
     let doubts = after(&[0; 10].map(|_| cut_short(NOW)));
     assert_eq!(bad_until(&doubts, NOW), NOW + 30 * second);

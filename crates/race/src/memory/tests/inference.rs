@@ -7,7 +7,7 @@ fn swallowed() -> Vec<Evidence> {
 }
 
 #[test]
-fn three_silent_hosts_condemn_the_path() {
+fn three_silent_hosts_mark_the_path_as_blocked() {
     let evidence = swallowed();
     assert_eq!(verdict(&after(&evidence[..2]), "new.test", &quic(), NOW), Verdict::Unknown);
     let bad = Verdict::NetworkBad { silent_hosts: 3, probe_one_in: 4 };
@@ -15,7 +15,7 @@ fn three_silent_hosts_condemn_the_path() {
 }
 
 #[test]
-fn one_host_however_silent_says_nothing_of_the_network() {
+fn a_single_silent_host_says_nothing_about_the_network() {
     let evidence = [0, 1, 2, 3, 4].map(|n| was_silent("a.test", quic(), NOW + n * 12 * MIN));
     let memory = after(&evidence);
     assert_eq!(verdict(&memory, "new.test", &quic(), NOW + HOUR), Verdict::Unknown);
@@ -35,7 +35,7 @@ fn the_path_is_a_transport_a_family_and_a_port() {
 }
 
 #[test]
-fn anybody_heard_redeems_the_path() {
+fn any_answer_clears_the_path() {
     let mut evidence = swallowed();
     evidence.push(worked("d.test", quic(), NOW + MIN));
     assert_eq!(verdict(&after(&evidence), "new.test", &quic(), NOW + MIN), Verdict::Unknown);
@@ -47,7 +47,7 @@ fn anybody_heard_redeems_the_path() {
 }
 
 #[test]
-fn a_path_heard_lately_is_not_condemned_by_silent_hosts() {
+fn a_recently_working_path_is_not_blamed_for_silent_hosts() {
     let mut evidence = vec![worked("d.test", quic(), NOW - MIN)];
     evidence.extend(swallowed());
     let memory = after(&evidence);
@@ -59,7 +59,7 @@ fn a_path_heard_lately_is_not_condemned_by_silent_hosts() {
 }
 
 #[test]
-fn refusals_and_certificates_say_nothing_bad_of_the_network() {
+fn refusals_and_certificates_do_not_count_against_the_network() {
     for cause in [Cause::Refused, Cause::Certificate, Cause::Tls, Cause::Protocol, Cause::Reset] {
         let names = ["a.test", "b.test", "c.test", "d.test"];
         let evidence = names.map(|name| failed(name, quic(), NOW, cause, Level::Started));
@@ -74,7 +74,7 @@ fn the_inference_decays() {
 }
 
 #[test]
-fn a_peer_known_to_work_is_not_condemned_with_the_path() {
+fn a_peer_known_to_work_is_not_affected_by_the_path() {
     let mut evidence = vec![worked("known.test", quic(), NOW)];
     evidence.extend(swallowed());
     let memory = after(&evidence);

@@ -40,7 +40,7 @@ fn a_few_among_many_are_no_sign_and_all_paths_count_together() {
 
 /// Of 32 handshakes over QUIC of which one in ten sends packets again, and then goes over TCP as well.
 #[test]
-fn a_tenth_lost_is_noticed_though_the_lesser_transport_came_through() {
+fn a_tenth_lost_is_noticed_though_the_lesser_transport_won() {
     let noticed = |seed: u64| {
         let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mut evidence = Vec::new();
@@ -60,7 +60,7 @@ fn a_tenth_lost_is_noticed_though_the_lesser_transport_came_through() {
 }
 
 #[test]
-fn what_a_network_lost_is_its_own_and_fades() {
+fn losses_belong_to_their_network_and_fade() {
     let memory = after(&handshakes(&quic(), 4, 4));
     assert_eq!(loss(&memory, "elsewhere", NOW), None);
     let config = Config::default();
@@ -69,7 +69,7 @@ fn what_a_network_lost_is_its_own_and_fades() {
 }
 
 #[test]
-fn what_cannot_be_told_changes_nothing() {
+fn unknown_losses_change_nothing() {
     let mut memory = after(&handshakes(&quic(), 3, 3));
     let before = loss(&memory, "home", NOW);
     memory.learn(&worked("a.test", quic(), NOW), &platform());
@@ -78,7 +78,7 @@ fn what_cannot_be_told_changes_nothing() {
 }
 
 #[test]
-fn silence_takes_back_nothing_and_an_answer_keeps_what_was_known() {
+fn silence_erases_no_losses_and_an_answer_keeps_them() {
     let mut memory = after(&handshakes(&quic(), 3, 3));
     memory.learn(&was_silent("c.test", quic(), NOW), &platform());
     assert!(loss(&memory, "home", NOW).is_some());
@@ -92,7 +92,7 @@ fn cut_short(name: &str, candidate: Candidate, at: Duration) -> Evidence {
 }
 
 #[test]
-fn the_silence_of_a_peer_that_has_just_answered_is_loss_and_that_of_a_stranger_is_none() {
+fn silence_counts_as_loss_only_from_a_peer_that_has_just_answered() {
     let strangers: Vec<Evidence> =
         ["a.test", "b.test"].map(|name| cut_short(name, quic(), NOW)).into();
     let mut memory = after(&handshakes(&quic(), 6, 0));

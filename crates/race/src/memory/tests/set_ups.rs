@@ -48,7 +48,7 @@ fn an_offer_that_is_turned_down_demotes_no_other() {
 
 /// `--cacert` was forgotten.
 #[test]
-fn a_certificate_that_one_does_not_trust_demotes_nobody_who_does() {
+fn an_untrusted_certificate_does_not_demote_it_for_those_who_trust_it() {
     for candidate in [tcp(), h3()] {
         let mut memory = after(&[]);
         memory.learn(&worked("a.test", candidate.clone(), NOW), &own_root());
@@ -73,7 +73,7 @@ fn the_certificate_of_another_host_is_another_trust() {
 }
 
 #[test]
-fn what_works_for_one_is_no_promise_to_another() {
+fn success_with_one_set_up_says_nothing_about_another() {
     let memory = after(&[worked("a.test", h3(), NOW)]);
     assert_eq!(verdict_under(&memory, &own_root(), &h3(), NOW), Verdict::Unknown);
     assert_eq!(verdict(&memory, "a.test", &nothing(), NOW), Verdict::Unknown);
@@ -91,7 +91,7 @@ fn silence_concerns_everybody() {
 
 /// An alert comes from the peer: what was silent before can be reached again.
 #[test]
-fn a_peer_that_turns_one_down_can_be_reached_by_all() {
+fn a_peer_that_refuses_one_set_up_is_reachable_for_all() {
     let mut memory = after(&[was_silent("a.test", h3(), NOW)]);
     memory.learn(&no_common_protocol(NOW + MIN), &platform());
     assert_eq!(verdict(&memory, "a.test", &h3(), NOW + MIN), Verdict::Unknown);
@@ -108,7 +108,7 @@ fn an_alert_proves_that_packets_pass() {
 
 /// The network swallows QUIC, as far as others know; this peer answers all the same.
 #[test]
-fn a_peer_that_answers_is_not_condemned_with_the_path() {
+fn a_peer_that_answers_is_not_affected_by_the_path() {
     let mut evidence = vec![no_common_protocol(NOW)];
     for minute in [10, 11, 12] {
         let name = format!("silent-{minute}.test");
@@ -177,7 +177,7 @@ fn a_row_keeps_few_set_ups_and_those_used_last() {
 }
 
 #[test]
-fn a_view_holds_nothing_of_other_trusts() {
+fn a_view_contains_nothing_of_other_trusts() {
     let mut memory = after(&[worked("a.test", h3(), NOW)]);
     memory.learn(&worked("a.test", h3(), NOW), &own_root());
     let view = memory.view(&home(), &host("a.test"), &platform(), NOW);

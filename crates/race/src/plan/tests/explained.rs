@@ -43,7 +43,7 @@ fn a_dual_stack_host_without_records() {
 }
 
 #[test]
-fn records_that_lead_elsewhere_and_one_that_is_ignored() {
+fn records_that_point_elsewhere_and_one_that_is_ignored() {
     let ladder = Ladder::on(dual_stack())
         .answers(&[
             "example.com HTTPS 1 cdn.example. alpn=h2 ipv4hint=192.0.2.7",

@@ -106,7 +106,7 @@ use Transport::{Quic, Tcp};
 
 /// The next connection goes straight to what works, and to what is more wanted beside it.
 #[test]
-fn what_works_goes_first_and_the_more_wanted_is_tried_beside_it() {
+fn what_works_goes_first_and_the_preferred_one_is_tried_beside_it() {
     let mut lesson = Lesson::new().good(Tcp, "2001:db8::1", 20);
     let plan = lesson.plan_after(60);
     assert_eq!(
@@ -126,7 +126,7 @@ fn what_works_goes_first_and_the_more_wanted_is_tried_beside_it() {
 
 /// The most wanted works: there is nothing to find out.
 #[test]
-fn when_the_most_wanted_works_nothing_is_retested() {
+fn when_the_most_preferred_works_nothing_is_retested() {
     let mut lesson = Lesson::new().good(Quic, "2001:db8::1", 20);
     assert_eq!(
         lesson.timetable_after(60),
@@ -137,7 +137,7 @@ fn when_the_most_wanted_works_nothing_is_retested() {
 
 /// IPv4 works, IPv6 was never tried: it is more wanted.
 #[test]
-fn a_more_wanted_family_is_tried_beside_what_works() {
+fn a_preferred_family_is_tried_beside_what_works() {
     let mut lesson = Lesson::new().good(Quic, "192.0.2.1", 20);
     let plan = lesson.plan_after(60);
     assert_eq!(
@@ -249,7 +249,7 @@ fn the_network_is_probed_by_some_races() {
 
 /// `race --all` and a caller who does not trust the memory.
 #[test]
-fn the_memory_can_be_ignored_and_never_hides_what_is_wanted_whole() {
+fn the_memory_can_be_ignored_and_an_exhaustive_race_tries_everything() {
     let exhaustive = Policy { exhaustive: true, ..Policy::of_first_tries() };
     let mut lesson = Lesson::under(exhaustive)
         .swallowed(Quic, "2001:db8::1")
@@ -268,7 +268,7 @@ fn the_memory_can_be_ignored_and_never_hides_what_is_wanted_whole() {
 /// However far it is: a lost first flight must not cost more than it costs with a stranger. A lesser
 /// transport does not start for nothing where that costs little.
 #[test]
-fn a_remembered_server_is_waited_for_no_longer_than_a_stranger_if_it_is_far() {
+fn a_distant_remembered_server_gets_no_more_time_than_an_unknown_one() {
     let tcp = |rtt| {
         let plan = Lesson::new().good(Quic, "2001:db8::1", rtt).plan_after(60);
         timetable(&plan).into_iter().find(|line| line.contains(" tcp ")).unwrap()
@@ -316,7 +316,7 @@ fn delays_come_from_remembered_round_trips() {
 /// example.com HTTPS 2 b.example. alpn=h2 ipv4hint=192.0.2.2    works
 /// ```
 #[test]
-fn priorities_of_the_zone_stand_above_the_memory() {
+fn priorities_of_records_override_the_memory() {
     let lines = [
         "example.com HTTPS 1 a.example. alpn=h2 ipv4hint=192.0.2.1",
         "example.com HTTPS 2 b.example. alpn=h2 ipv4hint=192.0.2.2",
@@ -347,7 +347,7 @@ fn the_nearer_address_goes_first() {
 
 /// QUIC is far slower than TCP: with memory nobody waits longer for it than without.
 #[test]
-fn a_slow_transport_gets_no_longer_head_start_than_it_is_worth() {
+fn a_slow_transport_gets_only_a_bounded_head_start() {
     let mut lesson = Lesson::new().good(Quic, "2001:db8::1", 80).good(Tcp, "2001:db8::1", 1);
     let plan = lesson.plan_after(60);
     let tcp = plan.entries.iter().find(|entry| entry.candidate.transport == Tcp).unwrap();

@@ -44,7 +44,7 @@ fn the_order_of_transports_is_the_callers() {
 
 /// DESIGN: no two attempts within 10 ms, even if lanes would meet.
 #[test]
-fn lanes_that_meet_keep_the_floor() {
+fn merged_lanes_keep_the_minimum_delay() {
     let policy = Policy { head_start: ms(250), ..Policy::of_first_tries() };
     assert_eq!(
         timetable(&two_addresses(policy)),
@@ -109,7 +109,7 @@ fn each_transport_offers_the_protocols_that_it_carries() {
 
 /// Security is the caller's: what cannot have it is left out, and nothing is made weaker.
 #[test]
-fn each_transport_has_the_security_asked_for() {
+fn each_transport_has_the_requested_security() {
     let all = Transport::ALL.to_vec();
     let policy = Policy { transports: all.clone(), ..Policy::of_first_tries() };
     let plan = |security| {
@@ -181,7 +181,7 @@ fn more_of_the_preferred_family_can_go_first() {
 
 /// The draft's §7 example: IPv4 that comes late stands next, not last.
 #[test]
-fn late_answers_take_the_place_they_would_have_had() {
+fn late_answers_take_their_place_in_the_order() {
     let ladder = Ladder::on(dual_stack()).answers(&["example.com HTTPS -"]).answers(&[
         "example.com AAAA 2001:db8::1",
         "example.com AAAA 2001:db8::2",

@@ -124,7 +124,7 @@ fn a_record_does_not_narrow_what_is_offered() {
 
 /// The draft's §6.2 example: a caller without HTTP/3 and a service with nothing else.
 #[test]
-fn a_service_that_speaks_nothing_of_ours_is_not_tried() {
+fn a_service_without_a_common_protocol_is_not_tried() {
     let target = Target {
         service: Service::Http {
             stream_alpn: vec!["h2".into(), "http/1.1".into()],
@@ -145,7 +145,7 @@ fn a_service_that_speaks_nothing_of_ours_is_not_tried() {
 
 /// A record that comes late replaces what was assumed without it.
 #[test]
-fn a_late_record_is_obeyed() {
+fn a_late_record_is_applied() {
     let ladder = with_seed(1).answers(&["example.com A 192.0.2.1"]).after(60);
     assert_eq!(timetable(&ladder.plan()), ["0 quic 192.0.2.1", "50 tcp 192.0.2.1"]);
     let ladder = ladder.answers(&["example.com HTTPS 1 . alpn=h2 port=8443"]);
@@ -181,7 +181,7 @@ fn beside_records() -> Reason {
 /// example.com A     192.0.2.1
 /// ```
 #[test]
-fn behind_the_records_stands_what_would_be_tried_without_them() {
+fn candidates_without_records_follow_those_of_records() {
     let plan = with_seed(1)
         .answers(&["example.com HTTPS 1 . alpn=h3 no-default-alpn"])
         .answers(&["example.com A 192.0.2.1"])

@@ -103,7 +103,7 @@ fn an_upgrade_that_stalls_does_not_keep_the_next_one_out() {
 /// 3300  v6: silent, remembered and closed
 /// ```
 #[test]
-fn an_address_that_goes_nowhere_is_remembered() {
+fn an_unreachable_address_is_remembered() {
     let policy = Policy { transports: vec![Transport::Tcp], ..Policy::of_first_tries() };
     let mut scene = Scene::new(&[V6, V4], policy);
     scene.until(300);
@@ -119,7 +119,7 @@ fn an_address_that_goes_nowhere_is_remembered() {
 }
 
 #[test]
-fn but_one_that_answers_late_is_let_go_at_once() {
+fn an_address_that_answers_late_is_closed_at_once() {
     let policy = Policy { transports: vec![Transport::Tcp], ..Policy::of_first_tries() };
     let mut scene = Scene::new(&[V6, V4], policy);
     scene.until(300);
@@ -142,7 +142,7 @@ fn nothing_starts_at_the_deadline() {
 /// The caller is done after 60 ms: a server that completed TCP and TLS within 10 ms and has not
 /// answered one QUIC packet in 60 ms is silent.
 #[test]
-fn a_caller_who_is_done_early_still_teaches_silence() {
+fn a_race_ended_early_still_learns_silence() {
     let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(60);
     scene.input(Input::Ready {
@@ -192,7 +192,7 @@ fn after_a_run_that_ends(done: u64, later: u64) -> (Option<Doubt>, Vec<String>) 
 /// A short run proves little, and still the next one goes straight to TCP; half a minute later it
 /// asks again. A run that outlasted the second Initial has proved more.
 #[test]
-fn silence_that_was_cut_short_counts_for_half_a_minute() {
+fn silence_that_was_cut_short_counts_for_30_seconds() {
     let straight = ["tcp"].map(str::to_owned).to_vec();
     let retested = ["tcp", "quic"].map(str::to_owned).to_vec();
     let doubt = Some(Doubt::CutShort);
@@ -203,7 +203,7 @@ fn silence_that_was_cut_short_counts_for_half_a_minute() {
 }
 
 #[test]
-fn but_not_before_the_round_trip_allowed_an_answer() {
+fn silence_shorter_than_a_round_trip_does_not_count() {
     let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(60);
     scene.ready(1);
@@ -289,7 +289,7 @@ fn remembering(outcomes: &[(Transport, Option<Cause>, u64)]) -> Setup {
 /// 30    tcp ◀── usable
 /// ```
 #[test]
-fn what_failed_lately_is_left_alone() {
+fn a_recent_failure_is_not_retested() {
     let setup =
         remembering(&[(Transport::Quic, Some(Cause::Silent), 2), (Transport::Tcp, None, 2)]);
     let mut scene = Scene::with(setup, &[V4]);
@@ -388,7 +388,7 @@ fn the_first_byte_is_remembered_too() {
 /// 3270  tcp over IPv6: silent beside who spoke, remembered and closed
 /// ```
 #[test]
-fn who_is_connected_and_silent_is_remembered_where_another_one_spoke() {
+fn a_connected_but_silent_peer_is_remembered_if_another_one_replied() {
     let transports = alloc::vec![Transport::Tcp];
     let policy = Policy { transports, win_at: Level::FirstByte, ..Policy::of_first_tries() };
     let mut scene = Scene::new(&[V6, V4], policy);
@@ -409,7 +409,7 @@ fn who_is_connected_and_silent_is_remembered_where_another_one_spoke() {
 
 /// As above, but it says something after all.
 #[test]
-fn who_speaks_later_than_the_winner_is_not_silent() {
+fn a_peer_that_replies_after_the_winner_is_not_silent() {
     let transports = alloc::vec![Transport::Tcp];
     let policy = Policy { transports, win_at: Level::FirstByte, ..Policy::of_first_tries() };
     let mut scene = Scene::new(&[V6, V4], policy);

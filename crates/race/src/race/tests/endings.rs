@@ -123,7 +123,7 @@ fn what_is_complete_but_never_heard_from_is_closed_at_the_deadline() {
 }
 
 #[test]
-fn no_network_is_told_apart_from_no_candidate() {
+fn no_network_is_distinguished_from_no_candidate() {
     let mut setup = setup(Policy::of_first_tries());
     setup.network.sources.clear();
     let mut scene = Scene::with(setup, &[V4]);

@@ -24,7 +24,7 @@ fn cancelling() -> Policy {
 /// 20    sctp ◀── INIT ACK: goes on at once, for nothing else is ready
 /// ```
 #[test]
-fn what_may_still_win_goes_on_at_its_answer() {
+fn an_attempt_that_may_still_win_proceeds_at_its_answer() {
     let mut scene = Scene::with(sctp_before_tcp(cancelling()), &[V4]);
     scene.until(20);
     scene.answered(0);
@@ -40,7 +40,7 @@ fn what_may_still_win_goes_on_at_its_answer() {
 /// 60    tcp ◀── complete: usable; sctp is closed before it said COOKIE ECHO
 /// ```
 #[test]
-fn a_loser_never_goes_on() {
+fn a_loser_never_proceeds() {
     let mut scene = Scene::with(sctp_before_tcp(cancelling()), &[V4]);
     scene.until(60);
     scene.ready(1);
@@ -50,7 +50,7 @@ fn a_loser_never_goes_on() {
 }
 
 #[test]
-fn the_late_switch_lets_a_preferred_loser_go_on() {
+fn the_late_switch_lets_a_preferred_loser_proceed() {
     let mut scene = Scene::with(sctp_before_tcp(Policy::of_first_tries()), &[V4]);
     scene.until(60);
     scene.ready(1);
@@ -84,7 +84,7 @@ fn an_answer_that_was_only_awaited_ends_it() {
 }
 
 #[test]
-fn what_lost_already_waits_while_the_grace_runs() {
+fn a_loser_waits_during_the_grace() {
     let mut setup = sctp_before_tcp(Policy { grace: ms(30), ..cancelling() });
     let transports = vec![Transport::Sctp, Transport::Tcp, Transport::SctpUdp];
     setup.policy.transports.clone_from(&transports);

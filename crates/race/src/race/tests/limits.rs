@@ -57,7 +57,7 @@ fn a_turn_takes_time_where_there_is_no_delay() {
 /// 1000  1 ──▶        again, and for twice as long
 /// ```
 #[test]
-fn what_nobody_answers_makes_room() {
+fn unanswered_attempts_make_room() {
     let mut scene = Scene::new(&FOUR, two_at_once());
     let lines = [
         "0 start 0 tcp 192.0.2.1",
@@ -79,7 +79,7 @@ fn what_nobody_answers_makes_room() {
 /// It was cut short: that it was silent so far says nothing. What was silent for as long as the
 /// deadline would count is remembered.
 #[test]
-fn only_a_long_silence_is_held_against_what_made_room() {
+fn only_a_long_silence_counts_against_attempts_that_made_room() {
     let mut scene = Scene::new(&FOUR, two_at_once());
     let lines = scene.until(29_000);
     let learnt = lines.iter().position(|line| line.contains("learn")).unwrap();
@@ -117,7 +117,7 @@ fn the_last_of_many_addresses_is_found_as_soon_as_by_curl() {
 
 /// Six records, five of them silent, and room for four attempts.
 #[test]
-fn silent_addresses_keep_no_other_from_its_turn() {
+fn silent_addresses_do_not_block_others() {
     let addresses: Vec<String> = (1..=6).map(|host| format!("192.0.2.{host}")).collect();
     let addresses: Vec<&str> = addresses.iter().map(String::as_str).collect();
     let mut scene = Scene::new(&addresses, Policy { max_in_flight: 4, ..tcp_only() });
@@ -134,7 +134,7 @@ fn silent_addresses_keep_no_other_from_its_turn() {
 /// 1700  1 ◀── SYN ACK: it keeps its place
 /// ```
 #[test]
-fn what_is_slow_comes_up_in_a_later_turn() {
+fn a_slow_candidate_connects_in_a_later_turn() {
     let mut scene = Scene::new(&FOUR[..3], Policy { max_in_flight: 2, ..tcp_only() });
     let lines = scene.until(1_700);
     let again = lines.iter().filter(|line| line.ends_with("tcp 192.0.2.1")).nth(1).unwrap();
@@ -149,7 +149,7 @@ fn what_is_slow_comes_up_in_a_later_turn() {
 
 /// A box that accepts everything and then is silent must not keep what works from being tried.
 #[test]
-fn what_was_answered_and_stalled_makes_room_too() {
+fn stalled_attempts_make_room_too() {
     let mut scene = Scene::new(&FOUR[..2], Policy { max_in_flight: 1, ..tcp_only() });
     scene.until(100);
     scene.answered(0);
@@ -158,7 +158,7 @@ fn what_was_answered_and_stalled_makes_room_too() {
 }
 
 #[test]
-fn where_the_round_trip_is_remembered_to_be_long_the_turn_is_too() {
+fn a_long_remembered_round_trip_makes_the_turn_longer() {
     use crate::memory::{Config, Memory};
     let mut memory = Memory::new(Config::default());
     let rtt = Some(ms(400));
@@ -172,7 +172,7 @@ fn where_the_round_trip_is_remembered_to_be_long_the_turn_is_too() {
 /// A refusal ends the wait for a turn: nothing works here, and that is told long before the
 /// deadline, though the limit let only some of it be tried at once.
 #[test]
-fn many_addresses_that_refuse_end_the_race_soon() {
+fn many_refusing_addresses_end_the_race_soon() {
     let policy = Policy { max_in_flight: 2, ..Policy::of_first_tries() };
     let mut scene = Scene::new(&FOUR, policy);
     let mut lines = Vec::new();
@@ -244,7 +244,7 @@ fn a_race_waits_for_slots_of_the_process() {
 }
 
 #[test]
-fn a_race_with_nothing_that_waits_gives_nothing_back() {
+fn a_race_without_waiting_attempts_releases_no_slots() {
     let mut scene = Scene::unanswered(setup(tcp_only()));
     scene.input(Input::Slots(2));
     scene.answer(&FOUR[..2]);
@@ -275,7 +275,7 @@ fn a_thousand_addresses_are_tried_in_a_bounded_way() {
 
 /// Another network, other attempts: what made room there has no longer turn here.
 #[test]
-fn turns_begin_anew_on_another_network() {
+fn turns_restart_on_another_network() {
     let mut scene = Scene::new(&FOUR, two_at_once());
     scene.until(2_100);
     scene.moves_to("cafe");

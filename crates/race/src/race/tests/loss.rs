@@ -81,7 +81,7 @@ fn a_long_round_trip_is_no_loss() {
 }
 
 #[test]
-fn a_second_try_that_outdoes_a_silent_first_one_shows_loss() {
+fn a_second_try_that_overtakes_a_silent_first_one_shows_loss() {
     let mut scene = Scene::new(&[V4], Policy { second_tries: 1, ..quic_only() });
     scene.until(270);
     scene.ready(1);
@@ -94,7 +94,7 @@ fn a_second_try_that_outdoes_a_silent_first_one_shows_loss() {
 /// 120   tcp ──▶         instead of 30
 /// ```
 #[test]
-fn where_packets_are_lost_the_more_wanted_one_is_waited_for_and_tried_again() {
+fn on_a_lossy_network_the_preferred_transport_gets_more_time_and_a_second_try() {
     let mut scene = at_a_lossy_home(Policy::default());
     let lines = scene.until(120);
     assert_eq!(
@@ -106,7 +106,7 @@ fn where_packets_are_lost_the_more_wanted_one_is_waited_for_and_tried_again() {
 }
 
 #[test]
-fn who_ignores_the_memory_or_wants_none_gets_neither() {
+fn without_the_memory_there_is_neither_more_time_nor_a_second_try() {
     let ignores = Policy { ignore_memory: true, ..Policy::default() };
     let lines = at_a_lossy_home(ignores).until(200);
     assert_eq!(lines, ["0 start 0 quic 192.0.2.1", "30 start 1 tcp 192.0.2.1"]);
@@ -117,7 +117,7 @@ fn who_ignores_the_memory_or_wants_none_gets_neither() {
 
 /// Where the hosts of the network are near, the next one is not waited for longer than it takes.
 #[test]
-fn where_hosts_are_near_a_lossy_network_is_waited_for_no_longer_than_it_takes() {
+fn on_a_lossy_network_with_near_hosts_the_wait_is_short() {
     let lines = at_a_home_that_loses(Policy::default(), Some(2), None).until(50);
     assert_eq!(
         lines,
@@ -127,7 +127,7 @@ fn where_hosts_are_near_a_lossy_network_is_waited_for_no_longer_than_it_takes() 
 
 /// A remembered server that is far away is tried again, and TCP started, as soon as with a stranger.
 #[test]
-fn where_packets_are_lost_a_remembered_server_is_waited_for_no_longer_than_a_stranger() {
+fn on_a_lossy_network_a_remembered_server_gets_no_more_time_than_an_unknown_one() {
     let stranger = at_a_home_that_loses(Policy::default(), Some(80), None).until(150);
     let known = at_a_home_that_loses(Policy::default(), Some(80), Some(80)).until(150);
     assert_eq!(known, stranger);

@@ -14,7 +14,7 @@ use crate::policy::Policy;
 /// 120   cafe: tcp ──▶
 /// ```
 #[test]
-fn on_another_network_the_race_starts_anew() {
+fn on_another_network_the_race_restarts() {
     let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(70);
     scene.moves_to("cafe");
@@ -26,7 +26,7 @@ fn on_another_network_the_race_starts_anew() {
 }
 
 #[test]
-fn two_starts_stay_apart_across_networks() {
+fn the_minimum_delay_holds_across_networks() {
     let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(53);
     scene.moves_to("cafe");

@@ -319,7 +319,7 @@ proptest! {
 
     /// With time enough; what a short deadline leaves out is the caller's choice.
     #[test]
-    fn what_works_is_found_among_whatever_is_silent(
+    fn a_working_candidate_is_found_among_silent_ones(
         world in any_world(),
         policy in any_policy(),
         memory in any_memory(),

@@ -44,7 +44,7 @@ fn a_host_that_refuses_ends_the_race_soon() {
 /// 290   quic: given up
 /// ```
 #[test]
-fn a_bad_certificate_is_told_at_once_though_quic_is_silent() {
+fn a_bad_certificate_is_reported_at_once_though_quic_is_silent() {
     let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(90);
     scene.fails(1, Cause::Certificate);
@@ -133,7 +133,7 @@ fn another_hosts_refusal_says_nothing() {
 
 /// An address without a refusal is waited for; the one with a refusal is not.
 #[test]
-fn each_address_is_judged_by_its_own_refusal() {
+fn a_refusal_affects_only_its_own_address() {
     let policy = Policy { simultaneous: true, ..Policy::of_first_tries() };
     let mut scene = Scene::new(&[V6, V4], policy);
     let starts = scene.until(0);
@@ -232,7 +232,7 @@ proptest! {
     /// However far away the host is: what answers the second packet wins, and a host where nobody
     /// listens is given up within the patience and two of its round trips.
     #[test]
-    fn a_lost_first_packet_is_forgiven_and_nothing_more(
+    fn one_lost_first_packet_is_tolerated_and_nothing_more(
         round_trip in any_round_trip(),
         quic_first in any::<bool>(),
         listens in any::<bool>(),

@@ -68,7 +68,7 @@ fn what_has_been_due_for_longest_goes_first() {
 
 /// One address of a way that fails in each race does not keep the other from its turn.
 #[test]
-fn the_addresses_of_one_way_take_turns() {
+fn the_addresses_of_one_transport_take_turns() {
     let other = "192.0.2.2";
     for (due_longer, expected) in [(V4, "quic 192.0.2.1"), (other, "quic 192.0.2.2")] {
         let minutes = |address| if address == due_longer { 40 } else { 30 };
@@ -82,7 +82,7 @@ fn the_addresses_of_one_way_take_turns() {
 
 /// QUIC worked a moment ago and is silent now; TCP has been silent for others, and comes through.
 #[test]
-fn what_the_network_swallowed_has_its_turn_when_what_worked_is_silent() {
+fn swallowed_candidates_get_a_turn_when_a_working_one_is_silent() {
     let mut memory = Memory::new(Config::default());
     memory.learn(&good(Transport::Quic), &Trust::default());
     for name in ["b.test", "c.test", "d.test"] {

@@ -38,7 +38,7 @@ fn among(round_trips: &[u64]) -> Scene {
 /// 1750  quic ──▶
 /// ```
 #[test]
-fn what_nobody_answers_is_tried_again_at_growing_distances_by_default() {
+fn unanswered_candidates_are_retried_at_growing_intervals_by_default() {
     let policy = Policy { transports: vec![Transport::Quic], ..Policy::default() };
     let mut scene = Scene::new(&[V4], policy);
     let starts = [
@@ -60,7 +60,7 @@ fn other_hosts_of_the_network_bring_it_forward_but_not_below_its_least() {
 }
 
 #[test]
-fn the_first_to_complete_wins_and_the_silence_of_the_others_teaches_nothing() {
+fn the_first_to_complete_wins_and_the_silence_of_the_others_is_no_evidence() {
     let mut scene = Scene::new(&[V4], quic_only());
     scene.until(770);
     scene.ready(1);
@@ -76,7 +76,7 @@ fn the_first_to_complete_wins_and_the_silence_of_the_others_teaches_nothing() {
 
 /// A host that swallows everything is remembered once, not once for each try.
 #[test]
-fn what_was_silent_however_often_is_learnt_once() {
+fn repeated_silence_is_learnt_once() {
     let mut scene = Scene::new(&[V4], quic_only());
     let lines = scene.until(60_000);
     let learnt = lines.iter().filter(|line| line.contains("learn quic silent")).count();
@@ -108,7 +108,7 @@ fn what_has_been_answered_is_not_tried_again() {
 }
 
 #[test]
-fn nor_is_what_stands_at_a_host_that_refuses() {
+fn a_host_that_refuses_is_not_tried_again() {
     let mut scene = Scene::new(&[V4], both());
     scene.until(60);
     scene.fails(1, Cause::Refused);
@@ -122,7 +122,7 @@ fn nor_is_what_stands_at_a_host_that_refuses() {
 /// 90    tcp ◀── complete: usable, and nothing more is begun
 /// ```
 #[test]
-fn none_starts_once_there_is_a_winner() {
+fn no_second_try_starts_after_a_winner() {
     let mut scene = Scene::new(&[V4], both());
     scene.until(90);
     scene.ready(1);
@@ -168,7 +168,7 @@ fn a_second_try_that_was_under_way_at_the_win_may_still_become_the_better_one() 
 
 /// A second try takes no place from a candidate that was not tried at all.
 #[test]
-fn what_was_not_tried_comes_first() {
+fn untried_candidates_come_before_second_tries() {
     let policy = Policy { transports: vec![Transport::Tcp], max_in_flight: 2, ..both() };
     let mut scene = Scene::new(&["192.0.2.1", "192.0.2.2"], policy);
     let starts = ["0 start 0 tcp 192.0.2.1", "250 start 1 tcp 192.0.2.2"];

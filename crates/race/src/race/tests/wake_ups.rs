@@ -42,7 +42,7 @@ fn giving_up_on_the_last_obstacle_lets_a_complete_connection_win() {
 }
 
 #[test]
-fn so_a_change_of_network_a_moment_later_takes_no_win_away() {
+fn a_change_of_network_just_afterwards_does_not_undo_the_win() {
     let mut scene = with_grace();
     scene.ready(2);
     scene.until(1_351);
@@ -53,7 +53,7 @@ fn so_a_change_of_network_a_moment_later_takes_no_win_away() {
 
 /// The same while the grace runs: its end is not waited for.
 #[test]
-fn nothing_is_waited_for_that_was_given_up() {
+fn abandoned_attempts_are_not_waited_for() {
     let policy = Policy { grace: ms(300), ..Policy::of_first_tries() };
     let mut scene = Scene::with(setup_of(policy), &[V4]);
     scene.until(150);

@@ -47,7 +47,7 @@ fn a_syn_ack_alone_wins_nothing() {
 }
 
 #[test]
-fn where_there_is_no_security_the_transport_is_enough() {
+fn without_security_the_transport_is_enough() {
     let mut setup = setup(Policy::of_first_tries());
     setup.target.security = Security::None;
     setup.policy.transports = vec![Transport::Tcp];
@@ -86,7 +86,7 @@ fn the_grace_ends() {
 }
 
 #[test]
-fn the_grace_ends_early_when_nobody_is_left_to_wait_for() {
+fn the_grace_ends_early_when_no_preferred_attempt_is_left() {
     let mut scene = Scene::new(&[V4], Policy { grace: ms(30), ..cancelling() });
     scene.until(80);
     scene.ready(1);
@@ -138,7 +138,7 @@ fn a_lower_level_decides_the_race_and_completion_makes_it_usable() {
 /// 90    quic ──▶ once more
 /// ```
 #[test]
-fn if_the_elected_fails_the_race_is_open_again() {
+fn if_the_elected_attempt_fails_the_race_reopens() {
     let mut scene = Scene::new(&[V4], Policy { win_at: Level::Answered, ..cancelling() });
     scene.until(60);
     scene.answered(1);
@@ -153,7 +153,7 @@ fn if_the_elected_fails_the_race_is_open_again() {
 /// 2060  quic ──▶ once more
 /// ```
 #[test]
-fn an_elected_that_stalls_does_not_keep_the_others_out() {
+fn a_stalled_elected_attempt_does_not_block_the_others() {
     let mut scene = Scene::new(&[V4], Policy { win_at: Level::Answered, ..cancelling() });
     scene.until(60);
     scene.answered(1);
@@ -176,7 +176,7 @@ fn a_higher_level_waits_for_the_first_byte() {
 
 /// MPTCP that fell back is TCP, and ranks as TCP.
 #[test]
-fn a_fallback_ranks_as_what_it_is() {
+fn a_fallback_ranks_as_the_transport_it_falls_back_to() {
     let transports = vec![Transport::Mptcp, Transport::Quic, Transport::Tcp];
     let policy =
         Policy { transports: transports.clone(), simultaneous: true, ..Policy::of_first_tries() };
@@ -198,7 +198,7 @@ fn a_fallback_ranks_as_what_it_is() {
 }
 
 #[test]
-fn an_exhaustive_race_hears_everybody_and_elects_the_most_wanted() {
+fn an_exhaustive_race_waits_for_all_and_elects_the_most_preferred() {
     let mut scene = Scene::new(&[V4], Policy { exhaustive: true, ..Policy::of_first_tries() });
     scene.until(70);
     scene.ready(1);

@@ -51,7 +51,7 @@ fn without_reliance_protection_changes_nothing() {
 
 /// RFC 9460 §3.1: SERVFAIL or no answer over protected DNS may be an attack.
 #[test]
-fn records_that_cannot_be_had_end_the_race() {
+fn records_that_cannot_be_fetched_end_the_race() {
     let ladder = relying()
         .protected()
         .answers(&AAAA)
@@ -108,7 +108,7 @@ fn services_with_ech_go_first_if_it_is_relied_on() {
 /// RFC 9848 §5.1: where every record has ECH, there is no way around the records, whether or not
 /// DNS is protected.
 #[test]
-fn nothing_goes_around_records_that_all_have_ech() {
+fn if_all_records_have_ech_nothing_bypasses_them() {
     const ECH: [&str; 1] = ["example.com HTTPS 1 svc.example alpn=h2 ech=keys ipv4hint=192.0.2.7"];
     for ladder in [relying().protected(), relying()] {
         let ladder = ladder.answers(&ECH).answers(&A);
@@ -122,7 +122,7 @@ fn nothing_goes_around_records_that_all_have_ech() {
 
 /// A record without ECH is a way that the zone itself offers, and so is the host then.
 #[test]
-fn one_record_without_ech_leaves_the_way_around_open() {
+fn one_record_without_ech_allows_a_bypass() {
     let ladder = relying()
         .protected()
         .answers(&[
@@ -169,7 +169,7 @@ fn the_answer_about_the_records_says_how_much_its_failure_means() {
 
 /// What anybody could have turned elsewhere is not made safe by a protected answer there.
 #[test]
-fn an_alias_in_the_clear_leads_to_nothing_protected() {
+fn an_unprotected_alias_leads_to_nothing_protected() {
     relying()
         .answers(&["example.com HTTPS 0 cdn.example."])
         .protected()

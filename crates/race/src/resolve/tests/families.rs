@@ -42,7 +42,7 @@ fn nat64_asks_for_a_and_synthesises() {
 /// example.com A    192.0.2.1
 /// ```
 #[test]
-fn what_a_dns64_made_is_taken_back_before_sorting() {
+fn addresses_made_by_a_dns64_are_undone_before_sorting() {
     Ladder::on(nat64())
         .answers(&["example.com HTTPS -"])
         .answers(&["example.com AAAA 64:ff9b::192.0.2.1", "example.com AAAA 2001:db8::1"])

@@ -209,7 +209,7 @@ fn the_host_itself_comes_last_beside_any_record() {
 /// example.com AAAA, ten thousand times
 /// ```
 #[test]
-fn ten_thousand_addresses_are_bounded_and_said() {
+fn ten_thousand_addresses_are_bounded_and_reported() {
     let lines: Vec<_> =
         (0..10_000).map(|at| format!("example.com AAAA 2001:db8::{at:x}:1")).collect();
     let lines: Vec<_> = lines.iter().map(|line| line.as_str()).collect();
@@ -282,7 +282,7 @@ fn strange_answers_do_no_harm() {
 }
 
 #[test]
-fn failures_are_told_by_type() {
+fn failures_are_reported_by_type() {
     let ladder = Ladder::on(dual_stack())
         .fails("example.com A -", DnsFailure::NoSuchName)
         .answers(&["example.com AAAA -"])

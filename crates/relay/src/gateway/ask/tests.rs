@@ -26,7 +26,7 @@ fn http2(uri: &str, fields: &[(&str, &[u8])]) -> Result<Ask, u16> {
 const URL: &str = "https://a.example/p?q";
 
 #[test]
-fn ordinary_requests_are_understood() {
+fn ordinary_requests_are_accepted() {
     let ask = http1("GET", "/p?q=%0d%0a//..", &[("te", b"trailers, gzip")]).unwrap();
     assert_eq!(ask.target, "/p?q=%0d%0a//..");
     assert_eq!(ask.host.unwrap(), "a.example");
@@ -43,7 +43,7 @@ fn ordinary_requests_are_understood() {
 }
 
 #[test]
-fn one_length_of_digits_alone() {
+fn only_a_single_decimal_length_is_accepted() {
     for length in [&b"+5"[..], b"5, 5", b"5,6", b"-1", b"0x5", b"", b"5 5", b"18446744073709551616"]
     {
         assert_eq!(http1("POST", "/", &[("content-length", length)]), Err(400), "{length:?}");
@@ -72,7 +72,7 @@ fn codings_other_than_chunked_are_refused() {
 }
 
 #[test]
-fn fields_of_connections_are_malformed_where_there_are_none() {
+fn hop_by_hop_fields_are_malformed_in_http2_and_3() {
     let fields: [(&str, &[u8]); 6] = [
         ("connection", b"close"),
         ("transfer-encoding", b"chunked"),
@@ -96,7 +96,7 @@ fn values_that_http1_would_change_are_refused() {
 }
 
 #[test]
-fn hosts_that_contradict_or_make_no_sense_are_refused() {
+fn contradictory_or_invalid_hosts_are_refused() {
     assert_eq!(http2(URL, &[("host", b"b.example")]), Err(400));
     assert!(http2(URL, &[("host", b"A.EXAMPLE")]).is_ok());
     assert_eq!(http1("GET", "http://b.example/", &[]), Err(400));
@@ -136,7 +136,7 @@ mod arbitrary {
 
         /// Whatever is understood has a target and a host that stay one token each in a head of HTTP/1.
         #[test]
-        fn what_is_understood_cannot_break_out(
+        fn an_accepted_request_cannot_inject_lines(
             path in "/[ -~\u{80}-\u{ff}]{0,12}",
             host in "[!-~]{0,12}",
             length in prop::option::of("[ -~]{0,4}"),

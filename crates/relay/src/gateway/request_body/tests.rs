@@ -83,7 +83,7 @@ proptest! {
 }
 
 #[tokio::test]
-async fn a_body_that_nobody_wants_never_comes() {
+async fn an_unwanted_body_is_never_read() {
     let progress = Progress::new(true);
     let body = Full::<Bytes>::from("body").map_err(|never: Infallible| match never {});
     let mut upload = Upload::new(body, Some(4), Arc::clone(&progress));

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_turn_takes_about_as_long_on_every_line() {
+    fn a_turn_takes_about_as_long_on_every_link() {
         for rate in [10_000_u32, 1_000_000, 20_000_000] {
             let mut turns = Turns::default();
             for _ in 0..20 {

@@ -69,7 +69,7 @@ proptest! {
     }
 
     #[test]
-    fn the_smallest_network_around_an_address_has_it(
+    fn the_most_specific_network_of_an_address_gets_it(
         given in prop::collection::vec((network(), 0..4_u8), 0..24), gone in 0..4_u8,
         asked in prop::collection::vec(address(), 1..16),
     ) {
@@ -154,7 +154,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_late_goes_before_what_is_not() {
+fn late_packets_are_dropped_before_others() {
     let mut queue = PacketQueue::default();
     queue.push(Duration::ZERO, Bytes::from_static(b"old"));
     queue.push(LIFETIME, Bytes::from_static(b"new"));

@@ -277,7 +277,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_of_the_other_end_do_harm(
+    fn arbitrary_bytes_of_the_peer_do_no_harm(
         hello in any::<bool>(),
         pieces in prop::collection::vec(prop_oneof![
             prop::collection::vec(any::<u8>(), 1..40),
@@ -368,7 +368,7 @@ fn a_channel_that_nobody_reads_stops_only_itself() {
 }
 
 #[test]
-fn what_breaks_the_protocol_ends_the_session_and_is_told() {
+fn a_protocol_error_ends_the_session_and_is_reported() {
     let data = |length| Frame::Data(Bytes::from(vec![0; length]));
     let broken: [(&str, Vec<(u32, Frame)>); 8] = [
         ("more data than there was credit for", vec![(1, Frame::Open(somewhere())), (1, data(41))]),
@@ -398,7 +398,7 @@ fn what_breaks_the_protocol_ends_the_session_and_is_told() {
 }
 
 #[test]
-fn who_asks_for_too_many_is_turned_away_and_then_left() {
+fn too_many_channels_are_refused_and_then_end_the_session() {
     let mut peer = Hostile::new(Side::Server);
     for id in 0..8 {
         peer.says(2 * id + 1, &Frame::Open(somewhere()));
@@ -416,7 +416,7 @@ fn who_asks_for_too_many_is_turned_away_and_then_left() {
 }
 
 #[test]
-fn who_cuts_what_it_asked_for_does_not_ask_for_more_and_more() {
+fn resetting_channels_does_not_raise_the_limit() {
     let mut peer = Hostile::new(Side::Server);
     for id in 0..40 {
         peer.says(2 * id + 1, &Frame::Open(somewhere()));
@@ -428,7 +428,7 @@ fn who_cuts_what_it_asked_for_does_not_ask_for_more_and_more() {
 }
 
 #[test]
-fn who_is_silent_is_asked_and_then_given_up() {
+fn a_silent_peer_is_pinged_and_then_given_up() {
     let limits = limits();
     let mut session = Session::new(Side::Client, limits.clone(), NOW);
     assert_eq!(session.next_timeout(), Some(NOW + limits.keepalive));
@@ -456,7 +456,7 @@ fn another_version_is_named() {
 }
 
 #[test]
-fn a_refusal_says_why_and_a_cut_is_told() {
+fn a_refusal_says_why_and_a_reset_is_reported() {
     let mut pair = Pair::new();
     let [client, server] = &mut pair.parties;
     let id = client.session.open(somewhere()).expect("a channel");

@@ -127,7 +127,7 @@ fn addresses_are_followed() {
 }
 
 #[test]
-fn wishes_are_bounded() {
+fn pending_requests_are_bounded() {
     let mut here = state();
     let taken = (0..1000).take_while(|_| here.asking.request(AsconfRequest::Add(ip(2))).is_ok());
     assert!(taken.count() < 100);
@@ -150,7 +150,7 @@ fn the_same_request_goes_again_until_it_is_answered() {
 }
 
 #[test]
-fn a_request_that_comes_again_is_answered_again_but_not_done_again() {
+fn a_repeated_request_is_answered_again_but_not_executed_again() {
     let mut there = state();
     let asconf = request(u32::MAX, [Parameter::DeleteAddress(about(2))]);
     let Answer::New(ack, _) = answer(&mut there, &asconf, &[1, 2]) else { panic!("it is new") };
@@ -167,7 +167,7 @@ fn before_the_first_request_there_is_no_answer_to_repeat() {
 }
 
 #[test]
-fn what_is_refused_is_told_with_its_reason() {
+fn a_refusal_is_reported_with_its_cause() {
     let loopback = AddressRequest { correlation: 9, address: [127, 0, 0, 1].into() };
     let cases: [(Parameter, &[u8], CauseCode); 6] = [
         (Parameter::DeleteAddress(about(1)), &[1], CauseCode::DELETE_LAST_ADDRESS),
@@ -185,7 +185,7 @@ fn what_is_refused_is_told_with_its_reason() {
 }
 
 #[test]
-fn an_address_that_is_there_already_is_no_error() {
+fn adding_an_existing_address_is_not_an_error() {
     assert_eq!(outcome([Parameter::AddAddress(about(2))], &[1, 2]), (Vec::new(), Vec::new()));
 }
 
@@ -225,7 +225,7 @@ fn an_unspecified_address_is_the_one_that_the_packet_came_from() {
 }
 
 #[test]
-fn what_was_done_is_said_beside_what_was_not() {
+fn partial_success_is_reported_per_request() {
     let (_, responses) =
         outcome([Parameter::AddAddress(about(2)), Parameter::DeleteAddress(about(7))], &[1]);
     assert_eq!(responses, [(2, None), (7, Some(CauseCode::UNRESOLVABLE_ADDRESS))]);
@@ -233,7 +233,7 @@ fn what_was_done_is_said_beside_what_was_not() {
 
 /// RFC 5061 §5.3, F11: who moves keeps what it had if the new address finds no room.
 #[test]
-fn behind_an_address_that_finds_no_room_none_is_taken_away() {
+fn after_an_address_that_does_not_fit_none_is_removed() {
     let asked = [
         Parameter::AddAddress(about(4)),
         Parameter::DeleteAddress(about(2)),
@@ -247,7 +247,7 @@ fn behind_an_address_that_finds_no_room_none_is_taken_away() {
 
 /// RFC 5061 §5.3, F3a and F3b.
 #[test]
-fn what_the_peer_does_not_know_is_not_asked_again() {
+fn requests_unknown_to_the_peer_are_not_repeated() {
     let mut here = state();
     let requests = [AsconfRequest::SetPrimary(ip(1)), AsconfRequest::Add(ip(2))];
     let asconf = ask(&mut here, &requests);
@@ -269,7 +269,7 @@ fn what_the_peer_does_not_know_is_not_asked_again() {
 }
 
 #[test]
-fn unknown_requests_do_as_their_type_says() {
+fn unknown_requests_follow_the_bits_of_their_type() {
     let unknown = |number| {
         let value = bytes::Bytes::from_static(&[0, 0, 0, 5]);
         Parameter::Unknown(UnknownParameter { parameter_type: ParameterType(number), value })
@@ -305,7 +305,7 @@ fn malformed_requests_change_nothing() {
 }
 
 #[test]
-fn behind_a_refusal_only_what_is_confirmed_was_done() {
+fn after_a_refusal_only_confirmed_requests_were_executed() {
     let mut here = state();
     let requests = [
         AsconfRequest::Add(ip(2)),
@@ -332,7 +332,7 @@ fn behind_a_refusal_only_what_is_confirmed_was_done() {
 }
 
 #[test]
-fn an_answer_to_nothing_is_illegal_only_if_its_number_is_to_come() {
+fn an_unexpected_answer_is_illegal_only_with_a_future_number() {
     let ack =
         |serial| AsconfAckChunk { serial: AsconfNumber(serial), parameters: Parameters::default() };
     let mut here = state();

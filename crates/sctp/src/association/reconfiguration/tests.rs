@@ -170,7 +170,7 @@ fn reset_event(outgoing: bool, streams: &[u16], outcome: ReconfigurationOutcome)
 }
 
 #[test]
-fn our_streams_start_anew_and_go_on() {
+fn our_streams_restart_and_continue() {
     let (mut a, mut b) = Side::pair();
     tell(&mut a, &mut b, 1, "a");
     tell(&mut a, &mut b, 2, "b");
@@ -186,7 +186,7 @@ fn our_streams_start_anew_and_go_on() {
 }
 
 #[test]
-fn all_streams_start_anew_with_those_first_used_meanwhile() {
+fn all_streams_restart_including_newly_used_ones() {
     let (mut a, mut b) = Side::pair();
     tell(&mut a, &mut b, 1, "a");
     a.ask(Request::ResetOutgoing(Vec::new())).expect("nothing else");
@@ -246,7 +246,7 @@ fn a_request_is_sent_again_until_it_is_answered_and_done_once() {
 }
 
 #[test]
-fn the_peers_streams_start_anew_by_a_request_of_its_own() {
+fn an_incoming_reset_makes_the_peer_reset_its_streams() {
     let (mut a, mut b) = Side::pair();
     tell(&mut b, &mut a, 3, "a");
     a.ask(Request::ResetIncoming(alloc::vec![StreamId(3)])).expect("nothing else");
@@ -275,7 +275,7 @@ fn a_request_by_which_ours_is_fulfilled_counts_as_its_answer() {
 }
 
 #[test]
-fn everything_starts_anew() {
+fn everything_restarts() {
     let (mut a, mut b) = Side::pair();
     tell(&mut a, &mut b, 1, "a");
     b.send(2, "under way");
@@ -348,7 +348,7 @@ fn more_streams_than_allowed_are_denied() {
 }
 
 #[test]
-fn what_cannot_be_asked_is_refused_at_once() {
+fn invalid_requests_are_refused_at_once() {
     let (mut a, _) = Side::pair();
     let beyond = alloc::vec![StreamId(10)];
     assert_eq!(a.ask(Request::ResetOutgoing(beyond.clone())), Err(Error::NoSuchStream));
@@ -360,7 +360,7 @@ fn what_cannot_be_asked_is_refused_at_once() {
 }
 
 #[test]
-fn requests_for_streams_that_are_not_there_are_wrong() {
+fn requests_for_missing_streams_are_refused() {
     let (_, mut b) = Side::pair();
     let streams = StreamList::new(&[StreamId(10)]);
     b.hear_of(Parameter::OutgoingSsnReset(OutgoingSsnReset {
@@ -387,7 +387,7 @@ fn numbers_out_of_turn_are_bad() {
 }
 
 #[test]
-fn what_the_peer_denies_goes_on_as_before() {
+fn a_denied_reset_changes_nothing() {
     for result in [ReconfigurationResult::Denied, ReconfigurationResult::BadSequenceNumber] {
         let (mut a, mut b) = Side::pair();
         tell(&mut a, &mut b, 1, "a");
@@ -451,7 +451,7 @@ fn a_request_is_made_again_if_the_peer_is_busy_but_not_for_ever() {
 
 /// RFC 6525 §5.2.7, H2.
 #[test]
-fn who_asks_for_patience_is_not_blamed_for_it() {
+fn in_progress_answers_do_not_count_as_errors() {
     let (mut a, mut b) = Side::pair();
     a.ask(Request::AddStreams { outbound: 1, inbound: 0 }).expect("nothing else");
     let chunk = a.says().expect("the request");
@@ -473,7 +473,7 @@ fn who_asks_for_patience_is_not_blamed_for_it() {
 
 /// RFC 6525 §5.2.3.
 #[test]
-fn what_is_being_reset_already_is_not_reset_twice() {
+fn a_stream_being_reset_is_not_reset_twice() {
     let streams = |numbers: &[u16]| numbers.iter().map(|one| StreamId(*one)).collect::<Vec<_>>();
     for (ours, theirs, result) in [
         (&[1, 3][..], &[3][..], ReconfigurationResult::NothingToDo),

@@ -168,7 +168,7 @@ fn a_timeout_begins_again_with_one_packet_and_a_flat_maximum() {
 }
 
 #[test]
-fn a_timeout_that_was_none_is_taken_back() {
+fn a_spurious_timeout_is_undone() {
     let mut cubic = Cubic { w_max: 120 * MTU, ..cubic(100 * MTU, usize::MAX) };
     cubic.on_timeout(&event());
     cubic.on_spurious(ms(0));

@@ -67,7 +67,7 @@ fn losses_since_a_packet_was_sent_are_counted() {
 }
 
 #[test]
-fn numbers_of_packets_that_are_done_give_nothing() {
+fn finished_packet_numbers_give_no_sample() {
     let mut estimator = DeliveryRateEstimator::default();
     let number = estimator.next_number();
     estimator.on_sent(ms(0), 10, 0);

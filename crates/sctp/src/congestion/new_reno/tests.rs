@@ -103,7 +103,7 @@ fn a_loss_leaves_four_packets_and_a_timeout_one() {
 }
 
 #[test]
-fn a_loss_that_was_none_is_taken_back() {
+fn a_spurious_loss_is_undone() {
     let mut reno = reno(60_000, usize::MAX);
     reno.on_timeout(&event());
     reno.on_spurious(Duration::ZERO);
@@ -125,7 +125,7 @@ fn an_idle_path_loses_half_of_its_window_each_time_and_keeps_four_packets() {
 }
 
 #[test]
-fn the_rules_of_before_begin_smaller_and_begin_anew_after_a_pause() {
+fn the_older_rules_start_smaller_and_restart_after_a_pause() {
     let rules = WindowRules { initial: InitialWindow::Rfc4960, idle: IdleWindow::Initial };
     let mut reno = NewReno::new(MTU, rules);
     assert_eq!(reno.window(), 4380);

@@ -42,7 +42,7 @@ fn a_growing_queue_ends_slow_start_after_five_careful_rounds() {
 }
 
 #[test]
-fn a_false_alarm_is_taken_back() {
+fn a_false_alarm_is_undone() {
     let mut slow_start = begun();
     round(&mut slow_start, 100);
     assert_eq!(round(&mut slow_start, 120), Growth::By(250));

@@ -151,7 +151,7 @@ proptest! {
     }
 
     #[test]
-    fn no_view_of_other_paths_is_too_much(
+    fn arbitrary_sibling_values_never_panic(
         window in 1_usize..usize::MAX,
         others in prop::collection::vec((1_usize..usize::MAX, any::<u64>(), any::<u64>()), 1..8),
     ) {

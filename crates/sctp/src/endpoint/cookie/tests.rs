@@ -69,7 +69,7 @@ fn a_cookie_of_another_endpoint_is_forged() {
 }
 
 #[test]
-fn a_cookie_past_its_lifetime_is_stale_by_so_much() {
+fn a_stale_cookie_reports_its_staleness() {
     let mut keys = keys();
     let sealed = keys.seal(Duration::ZERO, &cookie(Duration::ZERO));
     let late = Duration::from_millis(1500);

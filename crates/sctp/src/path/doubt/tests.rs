@@ -86,7 +86,7 @@ fn a_path_that_became_slower_is_not_taken_for_a_longer_one() {
 }
 
 #[test]
-fn what_can_be_explained_holds_nothing_up() {
+fn explained_delays_hold_nothing_up() {
     let mut link = Link::new();
     link.saturate(10, 40, MILLISECOND);
     link.saturate(60, 40, MILLISECOND);

@@ -56,14 +56,14 @@ fn the_window_is_cut_once_for_each_window_of_data() {
 }
 
 #[test]
-fn a_mark_on_a_path_that_is_gone_harms_nobody() {
+fn a_mark_on_a_removed_path_is_ignored() {
     let mut paths = paths();
     paths.on_ecne(Duration::ZERO, PathId(9), Tsn(1), Tsn(2));
     assert_eq!(threshold(&paths), usize::MAX);
 }
 
 #[test]
-fn what_can_be_marked_is_given_up_only_where_none_of_it_ever_arrived() {
+fn ecn_is_given_up_only_if_no_capable_packet_ever_arrived() {
     let mut paths = paths();
     let path = paths.get_mut(HERE).unwrap();
     // What went with the cookie could not be marked: it proves nothing.

@@ -53,7 +53,7 @@ fn a_chunk_is_under_way_until_it_is_acknowledged_lost_or_forgotten() {
 }
 
 #[test]
-fn what_is_idle_for_a_timeout_loses_half_of_its_window() {
+fn a_path_idle_for_a_timeout_loses_half_of_its_window() {
     let mut path = path();
     path.on_sent(ms(0), 1448, false);
     path.on_chunk_acknowledged(ms(10), PacketNumber(0), 1448);

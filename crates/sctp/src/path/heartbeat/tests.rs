@@ -253,7 +253,7 @@ fn an_icmp_message_makes_packets_smaller() {
 }
 
 #[test]
-fn nothing_goes_before_the_start_and_after_the_end() {
+fn nothing_is_sent_before_the_start_or_after_the_end() {
     let (mut paths, config) = paths(2);
     paths.stop();
     assert_eq!((paths.poll_heartbeat(ms(0), &config), paths.next_timeout()), (None, None));

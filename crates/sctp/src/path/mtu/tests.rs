@@ -78,7 +78,7 @@ fn data_that_vanishes_while_heartbeats_pass_is_a_black_hole() {
 }
 
 #[test]
-fn below_the_base_only_the_least_size_is_left() {
+fn below_the_base_only_the_minimum_size_is_left() {
     let mut mtu = Mtu::new(1500, 1500, true, true);
     mtu.on_data_sent(1400);
     for expected in [1200, 576, 576] {
@@ -114,7 +114,7 @@ fn acknowledged_data_ends_the_suspicion() {
 
 /// With that the association would fall to packets of 576 bytes because its peer is gone.
 #[test]
-fn what_every_path_carries_casts_no_suspicion() {
+fn small_packets_raise_no_suspicion() {
     let mut mtu = Mtu::new(1500, 1500, true, true);
     mtu.on_data_sent(100);
     mtu.on_data_timeout();
@@ -151,7 +151,7 @@ fn an_icmp_message_about_a_probe_names_the_next_size() {
 }
 
 #[test]
-fn without_a_search_nothing_is_tried_and_icmp_still_counts() {
+fn without_a_search_no_probe_is_sent_but_icmp_still_counts() {
     let mut mtu = Mtu::new(1500, 9000, true, false);
     assert_eq!((mtu.wanted_probe(), mtu.next_timeout()), (None, None));
     assert!(mtu.on_too_big(0, 1400));

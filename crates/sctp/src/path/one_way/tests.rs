@@ -49,7 +49,7 @@ fn without_a_common_path_it_is_half_of_the_difference_of_the_round_trips() {
 }
 
 #[test]
-fn what_was_never_measured_is_unknown() {
+fn unmeasured_values_are_unknown() {
     let mut paths = paths([10, 50], [10, 50], &[]);
     let config = AssociationConfig::default();
     let third = paths.add("192.0.2.3:0".parse().unwrap(), None, &config).unwrap();
@@ -67,7 +67,7 @@ fn a_path_that_does_not_work_is_not_compared_with() {
 }
 
 #[test]
-fn what_is_remembered_is_bounded() {
+fn the_history_is_bounded() {
     let mut ways = Ways::default();
     for back in 0..1000 {
         ways.on_answer(PathId(back), ms(1), false);

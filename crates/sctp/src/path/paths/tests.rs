@@ -133,7 +133,7 @@ fn the_path_that_carries_data_becomes_primary_even_in_doubt() {
 
 /// RFC 7829 §5: no PSMR below PFMR.
 #[test]
-fn a_primary_path_is_not_given_up_before_it_is_in_doubt() {
+fn a_primary_path_is_not_abandoned_before_it_is_in_doubt() {
     let (mut paths, mut config) = three();
     config.primary_switchover_max_retrans = Some(0);
     config.potentially_failed_max_retrans = 2;

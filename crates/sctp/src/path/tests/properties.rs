@@ -169,7 +169,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn paths_stand_anything(
+    fn arbitrary_events_never_break_paths(
         kind in prop::sample::select(&CongestionControlKind::ALL[..]),
         events in prop::collection::vec(event(), 1..300),
     ) {

@@ -126,7 +126,7 @@ fn a_path_that_was_removed_is_not_taken() {
 }
 
 #[test]
-fn what_is_remembered_is_bounded() {
+fn the_history_is_bounded() {
     let mut back = ReturnPath::of(&configured(SackPath::InTurn));
     for number in 0..1000 {
         back.on_packet(ms(number.into()), PathId(number), true);

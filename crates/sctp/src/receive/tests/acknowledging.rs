@@ -117,7 +117,7 @@ fn after_a_shutdown_every_packet_is_acknowledged() {
 }
 
 #[test]
-fn the_window_shrinks_by_what_is_held_and_is_told_when_it_opens() {
+fn the_window_shrinks_by_buffered_data_and_its_opening_is_announced() {
     let mut small = config();
     small.receive_buffer = 8000;
     let mut side = Side::with(&small, false, false);
@@ -156,7 +156,7 @@ fn a_sack_does_not_hide_gaps_behind_other_chunks() {
 }
 
 #[test]
-fn an_nr_sack_says_what_the_application_has() {
+fn an_nr_sack_covers_delivered_data() {
     let mut side = Side::with(&config(), true, true);
     let sent = |offset, stream, mid| i_fragment(offset, (stream, mid, 0), "be", "x");
     side.packet(&[sent(1, 0, 1), sent(2, 1, 0), sent(3, 2, 0), sent(5, 1, 1)]);
@@ -210,7 +210,7 @@ fn with_delayed_acknowledgement_for_cmt_gaps_wait() {
 }
 
 #[test]
-fn an_nr_sack_tells_for_good_what_has_arrived_or_what_was_delivered() {
+fn an_nr_sack_covers_arrived_or_delivered_data() {
     use crate::config::NrSackPolicy::{AtArrival, AtDelivery};
     let nr_gaps = |sack: &SackChunk| -> Vec<(u16, u16)> {
         sack.nr_gap_blocks().map(|block| (block.start, block.end)).collect()

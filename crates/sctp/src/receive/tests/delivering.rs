@@ -44,7 +44,7 @@ fn numbers_of_messages_wrap() {
 }
 
 #[test]
-fn what_came_with_a_message_goes_with_it() {
+fn metadata_stays_with_its_message() {
     let mut side = Side::data();
     let mut chunk = whole(0, 0, "hello");
     chunk.stream = StreamId(3);
@@ -98,7 +98,7 @@ fn a_reset_stream_begins_at_zero_again() {
 }
 
 #[test]
-fn reset_tsns_begin_anew() {
+fn reset_tsns_restart() {
     let mut side = Side::data();
     side.packet(&[whole(0, 0, "a"), whole(2, 2, "lost"), fragment(4, 3, "b", "lost too")]);
     side.receiver.reset_tsns(Tsn(5000));
@@ -111,7 +111,7 @@ fn reset_tsns_begin_anew() {
 }
 
 #[test]
-fn what_waits_for_the_application_survives_a_restart() {
+fn unread_messages_survive_a_restart() {
     let mut side = Side::data();
     side.packet(&[whole(0, 0, "a"), whole(2, 2, "lost")]);
     side.receiver.restart(Tsn(77), 4, true, false);

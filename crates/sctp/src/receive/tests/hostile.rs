@@ -50,7 +50,7 @@ fn messages_that_wait_for_one_that_never_comes_take_bounded_memory() {
 }
 
 #[test]
-fn what_cannot_be_reported_is_not_taken() {
+fn data_that_cannot_be_reported_is_dropped() {
     let mut side = Side::data();
     let furthest = u32::try_from(MAX_TSNS_AHEAD).expect("16 bits") - 1;
     assert_eq!(side.chunk(&whole(furthest, 1, "x")), DataOutcome::Accepted);
@@ -74,7 +74,7 @@ fn gaps_are_bounded() {
 }
 
 #[test]
-fn fragments_do_not_pin_the_packets_they_came_in() {
+fn fragments_do_not_keep_their_packets_in_memory() {
     let mut side = Side::with(&config(), true, false);
     let packet = Bytes::from(alloc::vec![b'x'; 65_000]);
     let mut kept = 0;

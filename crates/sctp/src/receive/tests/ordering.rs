@@ -57,7 +57,7 @@ fn the_lowest_value_goes_first() {
 }
 
 #[test]
-fn who_takes_everything_at_once_sees_no_difference() {
+fn reading_everything_at_once_shows_no_difference() {
     for order in [ReceiveOrder::RoundRobin, ReceiveOrder::Priority(alloc::vec![(StreamId(2), 9)])] {
         let config = AssociationConfig { receive_order: order, ..config() };
         let mut side = Side::with(&config, false, false);

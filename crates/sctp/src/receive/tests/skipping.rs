@@ -34,7 +34,7 @@ impl Side {
 }
 
 #[test]
-fn what_was_waited_for_is_skipped() {
+fn a_missing_message_is_skipped() {
     let mut side = Side::data();
     side.packet(&[whole(0, 0, "a"), whole(2, 2, "c"), whole(4, 4, "e")]);
     assert_eq!(side.texts(), ["a"]);
@@ -49,7 +49,7 @@ fn what_was_waited_for_is_skipped() {
 }
 
 #[test]
-fn what_is_here_of_the_skipped_is_delivered() {
+fn complete_messages_before_the_skip_are_delivered() {
     let mut side = Side::data();
     side.packet(&[whole(1, 1, "b"), whole(3, 3, "d"), whole(4, 4, "e")]);
     side.forward(3, &[(0, 2)]).expect("in order");
@@ -68,7 +68,7 @@ fn a_skip_that_is_late_is_acknowledged_again() {
 }
 
 #[test]
-fn streams_that_the_list_forgot_go_on_all_the_same() {
+fn streams_missing_from_the_list_continue() {
     let mut side = Side::data();
     side.packet(&[whole(1, 1, "b"), whole(2, 2, "c")]);
     side.forward(0, &[]).expect("in order");
@@ -93,7 +93,7 @@ fn fragments_of_the_skipped_are_freed_wherever_they_lie() {
 }
 
 #[test]
-fn a_fragment_without_a_beginning_is_forgiven_only_behind_a_skip() {
+fn a_fragment_without_a_beginning_is_allowed_only_after_a_skip() {
     let mut side = Side::data();
     side.forward(0, &[]).expect("in order");
     side.packet(&[fragment(1, 0, "e", "gone"), whole(2, 1, "b")]);
@@ -127,7 +127,7 @@ fn the_application_hears_that_the_rest_of_a_part_will_not_come() {
 }
 
 #[test]
-fn a_part_that_the_application_has_not_taken_is_taken_back() {
+fn an_unread_part_is_withdrawn() {
     let mut config = config();
     config.partial_delivery_point = Some(1);
     let mut side = Side::with(&config, false, false);
@@ -193,7 +193,7 @@ fn the_other_kind_of_skip_breaks_the_protocol() {
 }
 
 #[test]
-fn streams_that_are_not_there_are_not_skipped() {
+fn missing_streams_are_not_skipped() {
     let mut side = Side::data();
     side.forward(0, &[(16, 3), (65_535, 3)]).expect("in order");
     assert_eq!(side.counters.inconsistent_data, 2);

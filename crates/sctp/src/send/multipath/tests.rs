@@ -102,7 +102,7 @@ fn a_stream_whose_path_fails_takes_another() {
 }
 
 #[test]
-fn a_message_may_wish_for_a_path() {
+fn a_message_may_request_a_path() {
     let mut bench = bench(Multipath { mapping: StreamMapping::Modulo, ..plain() });
     bench.send(SendInfo { path: Some(B), ..on(0) }, 1000).expect("taken");
     assert_eq!(taken(&output(&mut bench)), [(1, alloc::vec![0])]);
@@ -194,7 +194,7 @@ fn a_path_s_window_does_not_grow_over_a_hole_of_its_own() {
 }
 
 #[test]
-fn another_path_s_arrivals_are_no_missing_reports() {
+fn arrivals_on_another_path_are_not_missing_reports() {
     for (split, lost) in [(true, false), (false, true)] {
         let mut bench = bench(Multipath { split_fast_retransmit: split, ..plain() });
         queue(&mut bench, [0; 8]);
@@ -291,7 +291,7 @@ fn a_recovery_ends_with_the_path_s_own_chunks() {
 }
 
 #[test]
-fn only_the_path_of_the_sack_is_measured_if_so_wished() {
+fn only_the_path_of_the_sack_is_measured_if_configured() {
     for (rtt_sampling, measured) in [(RttSampling::AnyPath, true), (RttSampling::SackPath, false)] {
         let multipath = Some(plain());
         let mut bench = bench_with(AssociationConfig { multipath, rtt_sampling, ..config() });
@@ -306,7 +306,7 @@ fn only_the_path_of_the_sack_is_measured_if_so_wished() {
 }
 
 #[test]
-fn sacks_that_overtake_each_other_take_nothing_back() {
+fn reordered_sacks_revoke_nothing() {
     let mut bench = bench(plain());
     queue(&mut bench, [0; 8]);
     output(&mut bench);

@@ -125,7 +125,7 @@ fn segments_may_be_kept_small() {
 }
 
 #[test]
-fn little_data_waits_if_it_may() {
+fn small_messages_wait_if_allowed() {
     let mut bench = Bench::with(AssociationConfig { nagle: true, ..config() }, terms());
     bench.send(on(0), 100).expect("taken");
     assert_eq!(bench.output().len(), 1, "nothing is under way yet");

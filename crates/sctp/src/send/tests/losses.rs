@@ -46,7 +46,7 @@ fn three_missing_reports_are_a_loss() {
 }
 
 #[test]
-fn the_same_report_again_is_no_other_report() {
+fn a_duplicate_sack_is_not_another_missing_report() {
     let mut bench = bench_with(4);
     for _ in 0..5 {
         bench.sack(1, &[(2, 2)]);
@@ -190,7 +190,7 @@ fn a_probe_takes_new_data_if_there_is_some() {
 }
 
 #[test]
-fn what_was_late_and_not_lost_gives_the_window_back() {
+fn a_spurious_loss_restores_the_window() {
     let mut bench = by_time(6);
     bench.sack(1, &[(3, 6)]);
     bench.pass(milliseconds(60));
@@ -204,7 +204,7 @@ fn what_was_late_and_not_lost_gives_the_window_back() {
 }
 
 #[test]
-fn a_duplicate_tells_that_a_retransmission_was_in_vain() {
+fn a_duplicate_shows_a_spurious_retransmission() {
     let mut bench = by_time(6);
     bench.sack(1, &[(2, 6)]);
     bench.timeout();
@@ -254,7 +254,7 @@ fn a_loss_that_the_probe_itself_repaired_cuts_the_window() {
 }
 
 #[test]
-fn a_probe_in_vain_leaves_the_window() {
+fn an_unnecessary_probe_keeps_the_window() {
     // The first transmission was only late.
     let mut late = probed();
     late.pass(milliseconds(20));

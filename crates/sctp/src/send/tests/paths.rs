@@ -38,7 +38,7 @@ fn after_t3_another_path_is_tried() {
 
 /// RFC 7829 §3.2, 9 and 10.
 #[test]
-fn what_was_sent_on_two_paths_shows_of_neither_that_it_works() {
+fn data_sent_on_two_paths_confirms_neither() {
     let mut bench = Bench::new();
     let second = bench.add_path();
     bench.send(on(0), 1400).expect("taken");
@@ -78,7 +78,7 @@ fn reports_count_only_on_the_path_that_they_are_about() {
 }
 
 #[test]
-fn what_was_under_way_on_a_removed_path_goes_elsewhere() {
+fn data_in_flight_on_a_removed_path_moves_elsewhere() {
     let mut bench = Bench::new();
     let second = bench.add_path();
     for _ in 0..3 {
@@ -97,7 +97,7 @@ fn what_was_under_way_on_a_removed_path_goes_elsewhere() {
 }
 
 #[test]
-fn what_waits_for_a_path_that_fails_moves_on() {
+fn data_waiting_for_a_failed_path_moves_on() {
     let mut bench = Bench::new();
     let second = bench.add_path();
     bench.send(on(0), 1400).expect("taken");

@@ -272,7 +272,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_that_a_peer_says_breaks_the_sender(
+    fn arbitrary_sacks_never_break_the_sender(
         operations in prop::collection::vec(operation(), 1..120),
         scheduler in schedulers(),
         detection in detections(),

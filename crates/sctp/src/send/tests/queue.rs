@@ -65,7 +65,7 @@ fn a_dry_sender_says_so_once() {
 }
 
 #[test]
-fn queues_are_told_by_stream() {
+fn queues_are_reported_by_stream() {
     let mut bench = Bench::new();
     bench.send(on(1), 10_000).expect("taken");
     bench.send(on(2), 100).expect("taken");

@@ -83,7 +83,7 @@ fn an_old_message_is_not_sent_again() {
 }
 
 #[test]
-fn what_was_told_on_a_removed_path_is_told_again() {
+fn a_forward_tsn_on_a_removed_path_is_sent_again() {
     let mut bench = Bench::new();
     bench.add_path();
     bench.send(for_a_while(1), 100).expect("taken");
@@ -124,7 +124,7 @@ fn told() -> Bench {
 }
 
 #[test]
-fn t3_watches_over_what_is_told() {
+fn t3_covers_forward_tsns() {
     let mut bench = told();
     assert_eq!(forward(&mut bench), None);
     let outcome = bench.timeout();
@@ -136,7 +136,7 @@ fn t3_watches_over_what_is_told() {
 }
 
 #[test]
-fn who_acknowledges_less_than_it_was_told_is_told_again() {
+fn a_peer_that_acknowledges_less_gets_the_forward_tsn_again() {
     let mut bench = told();
     bench.send(on(1), 100).expect("taken");
     bench.output();
@@ -173,7 +173,7 @@ fn a_half_sent_message_can_be_given_up() {
 }
 
 #[test]
-fn what_lies_behind_others_is_forwarded_when_they_are_through() {
+fn abandoned_messages_are_forwarded_once_earlier_ones_are_acknowledged() {
     let mut bench = Bench::new();
     bench.send(on(0), 1000).expect("taken");
     bench.packet(PathId(0)).expect("a packet");
@@ -209,7 +209,7 @@ fn interleaved_messages_are_forwarded_by_their_numbers() {
 }
 
 #[test]
-fn a_peer_that_cannot_be_told_gets_everything() {
+fn a_peer_without_forward_tsn_gets_everything() {
     let mut bench = Bench::with(config(), Terms { partial_reliability: false, ..terms() });
     bench.send(for_a_while(1), 100).expect("taken");
     bench.output();
@@ -236,7 +236,7 @@ fn an_unordered_message_is_forwarded_without_a_number() {
 
 /// RFC 3758 §3.5, C4: more streams than one list holds.
 #[test]
-fn a_list_that_is_full_is_gone_on_with_when_the_peer_has_taken_it_in() {
+fn a_full_list_continues_once_the_peer_has_acknowledged_it() {
     let mut bench = Bench::with(config(), Terms { outbound: 500, ..terms() });
     for stream in 0..400 {
         let once = SendInfo { reliability: Reliability::Retransmissions(0), ..on(stream) };

@@ -15,7 +15,7 @@ fn numbers(packets: &[Left]) -> Vec<(u16, u16)> {
 }
 
 #[test]
-fn a_paused_stream_sends_nothing_new_and_starts_anew() {
+fn a_paused_stream_sends_nothing_new_and_restarts() {
     let mut bench = Bench::new();
     bench.send(on(1), 10).expect("taken");
     bench.send(on(2), 10).expect("taken");
@@ -71,7 +71,7 @@ fn a_reset_that_was_denied_changes_no_number() {
 }
 
 #[test]
-fn what_was_begun_is_finished_before_a_reset() {
+fn a_started_message_is_finished_before_a_reset() {
     let mut bench = Bench::new();
     bench.send(on(1), 2000).expect("taken");
     bench.packet(PathId(0)).expect("the first part");
@@ -156,7 +156,7 @@ fn at_the_end_everything_unacknowledged_has_failed() {
 }
 
 #[test]
-fn tsns_start_anew_only_when_nothing_is_outstanding() {
+fn tsns_restart_only_when_nothing_is_outstanding() {
     let mut bench = Bench::new();
     bench.send(on(1), 10).expect("taken");
     bench.output();

@@ -29,7 +29,7 @@ fn what_is_acknowledged_leaves_the_buffer() {
 }
 
 #[test]
-fn gap_blocks_lower_what_is_under_way_but_free_nothing() {
+fn gap_blocks_reduce_the_flight_size_but_free_nothing() {
     let mut bench = bench_with(5);
     let outcome = bench.sack(0, &[(1, 2), (4, 4)]);
     assert_eq!(outcome, SackOutcome { accepted: true, advanced: false, acknowledged: 4200 });
@@ -104,7 +104,7 @@ fn a_report_about_the_next_chunk_is_taken_back_at_once() {
 
 /// Where nothing else was under way, T3 begins to run (RFC 9260 §6.2.1 D iii).
 #[test]
-fn what_is_taken_back_is_watched_over() {
+fn revoked_chunks_are_covered_by_t3() {
     for detection in [LossDetection::Classic, LossDetection::Rack] {
         let mut bench = bench_with(3);
         bench.sender.rules.detection = detection;
@@ -124,7 +124,7 @@ fn what_is_taken_back_is_watched_over() {
 
 /// A peer that takes back and acknowledges by turns makes nothing grow.
 #[test]
-fn taking_back_by_turns_leaves_nothing_behind() {
+fn repeated_revoking_leaves_nothing_behind() {
     let mut bench = bench_with(9);
     for _ in 0..1000 {
         bench.sack(0, &[(1, 1), (3, 4), (6, 7)]);

@@ -17,7 +17,7 @@ fn no_more_is_sent_than_the_peer_has_room_for() {
 }
 
 #[test]
-fn what_a_gap_block_reports_is_in_the_window_already() {
+fn gap_acked_data_is_already_counted_in_the_window() {
     let mut bench = with_window(1 << 20);
     for _ in 0..3 {
         bench.send(on(0), 1000).expect("taken");

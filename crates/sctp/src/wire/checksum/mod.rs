@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_is_right_only_where_it_was_agreed_on() {
+    fn a_zero_checksum_is_valid_only_if_negotiated() {
         let mut packet = COOKIE_ACK;
         Checksum::Zero.patch(&mut packet);
         assert!(Checksum::Zero.accepts(&packet));

@@ -54,7 +54,7 @@ mod tests {
     use crate::wire::chunk::tests::{parse_one, round_trip};
 
     #[test]
-    fn the_three_are_read() {
+    fn the_three_kinds_are_read() {
         let shutdown = [7, 0, 0, 8, 0, 0, 1, 2];
         assert_eq!(parse_one(&shutdown), Chunk::Shutdown { cumulative_tsn: Tsn(0x102) });
         round_trip(&shutdown);

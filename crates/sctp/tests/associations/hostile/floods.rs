@@ -23,7 +23,7 @@ fn heartbeats_are_echoed_once_each_and_not_without_bound() {
 }
 
 #[test]
-fn answers_to_heartbeats_that_were_never_sent_are_nothing() {
+fn answers_to_unsent_heartbeats_are_ignored() {
     let mut liar = Liar::new(|_| {});
     for length in [0_usize, 1, 8, 40, 200] {
         let info = Bytes::from(vec![9; length]);
@@ -34,7 +34,7 @@ fn answers_to_heartbeats_that_were_never_sent_are_nothing() {
 }
 
 #[test]
-fn errors_without_end_tell_the_user_little() {
+fn endless_errors_raise_few_events() {
     let mut liar = Liar::new(|_| {});
     // A hundred causes in each.
     let causes = Causes::from_bytes([0, 99, 0, 4].repeat(100).into());
@@ -68,7 +68,7 @@ fn reconfigurations_without_end_are_refused() {
 }
 
 #[test]
-fn skips_of_what_was_never_there_are_cheap() {
+fn skips_of_missing_messages_are_cheap() {
     let mut liar = Liar::new(|_| {});
     for _ in 0..50 {
         let skipped: Vec<SkippedMid> = (0..2000)
@@ -88,7 +88,7 @@ fn skips_of_what_was_never_there_are_cheap() {
 
 /// RFC 3758 §3.3.1.
 #[test]
-fn a_skip_that_was_not_agreed_on_is_reported_and_not_done() {
+fn an_unnegotiated_skip_is_reported_and_not_executed() {
     let mut liar = Liar::new(|config| {
         config.extensions.partial_reliability = false;
         config.extensions.interleaving = false;
@@ -103,7 +103,7 @@ fn a_skip_that_was_not_agreed_on_is_reported_and_not_done() {
 }
 
 #[test]
-fn an_nr_sack_that_was_not_agreed_on_acknowledges_nothing() {
+fn an_unnegotiated_nr_sack_acknowledges_nothing() {
     let mut liar = Liar::new(|_| {});
     let b = liar.world.hosts[B].only();
     liar.world.wiretap = Some(crate::world::Wiretap::default());

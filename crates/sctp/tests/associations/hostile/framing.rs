@@ -53,7 +53,7 @@ fn every_type_of_chunk_at_every_short_length_is_harmless() {
 }
 
 #[test]
-fn lists_that_say_more_than_they_hold_are_not_read() {
+fn lists_with_too_large_counts_are_not_read() {
     let mut liar = Liar::new(|_| {});
     // A SACK with 65,535 gap blocks and duplicates, an NR-SACK likewise.
     let mut sack = vec![3, 0, 0, 16];
@@ -69,7 +69,7 @@ fn lists_that_say_more_than_they_hold_are_not_read() {
 }
 
 #[test]
-fn parameters_in_parameters_end_somewhere() {
+fn nested_parameters_are_bounded() {
     let mut liar = Liar::new(|_| {});
     // RE-CONFIG, HEARTBEAT and ASCONF with parameters of no length, of too much, and truncated.
     for chunk_type in [130, 4, 193, 128, 9] {
@@ -111,7 +111,7 @@ fn unknown_chunks_do_what_their_first_bits_say() {
 }
 
 #[test]
-fn nothing_behind_the_end_is_told() {
+fn nothing_after_the_end_is_reported() {
     let mut liar = Liar::new(|_| {});
     let id = liar.world.hosts[B].only();
     liar.world.hosts[B].endpoint.shutdown(liar.world.now, id).unwrap();

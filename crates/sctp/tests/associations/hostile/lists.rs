@@ -27,7 +27,7 @@ fn addresses_that_are_no_hosts_are_left_out() {
 
 /// Two hundred associations list addresses of hosts that never asked for anything.
 #[test]
-fn what_others_are_asked_about_a_peer_has_a_budget() {
+fn probes_to_addresses_listed_by_a_peer_have_a_budget() {
     let mut config = listening();
     config.addresses = (0..30).map(|n| IpAddr::V4(Ipv4Addr::new(198, 18, 0, n))).collect();
     config.addresses.push(crate::world::address(A, 0));
@@ -58,7 +58,7 @@ fn an_association_asks_slowly_once_many_have_not_answered() {
 }
 
 #[test]
-fn of_thousands_of_addresses_a_few_are_looked_at() {
+fn only_a_few_of_thousands_of_addresses_are_used() {
     let mut world = World::new();
     let addresses = (0..8000_u16).map(|n| {
         let [high, low] = n.to_be_bytes();

@@ -340,7 +340,7 @@ proptest! {
 }
 
 #[test]
-fn random_calls_on_many_reach_what_they_are_about() {
+fn random_calls_on_many_cover_the_interesting_states() {
     let wanted = [
         "abort done",
         "answer done",

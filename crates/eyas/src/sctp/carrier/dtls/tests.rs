@@ -79,7 +79,7 @@ async fn messages_pass_both_ways() {
 
 /// The program ends, and with it the runtime: the server is told, and keeps nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_runtime_that_ends_says_goodbye() {
+async fn a_runtime_that_ends_sends_close_notify() {
     let identity = identity();
     let listener = listen(&identity);
     let trusting = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
@@ -111,7 +111,7 @@ async fn a_server_that_is_not_trusted_gets_no_init() {
 }
 
 #[tokio::test]
-async fn a_host_where_nobody_listens_refuses() {
+async fn a_host_without_a_listener_refuses() {
     let clients = Clients::new(own_port(), AssociationConfig::default());
     let name = ServerName::try_from("peer.test").expect("a name");
     let verifier = SecurityParameters::platform().accept_any_certificate().server_verifier();
@@ -142,7 +142,7 @@ fn train(datagrams: &[Vec<u8>]) -> Input {
 }
 
 #[test]
-fn a_record_is_told_from_a_packet_whatever_the_ports() {
+fn records_and_packets_are_distinguished_whatever_the_ports() {
     for source in [1, 5_000, 5_886, 5_887, 0x2000, 0x3fff, 40_000] {
         for port in [7, 9_899, 64_768, 65_279] {
             assert!(!is_record(&packet(source, port), Some(port)));
@@ -158,7 +158,7 @@ fn a_record_is_told_from_a_packet_whatever_the_ports() {
 
 /// Whoever knows the address of a client in clear can forge a datagram from it.
 #[test]
-fn a_forged_hello_takes_nothing_from_an_association_in_clear() {
+fn a_forged_hello_does_not_affect_a_plaintext_association() {
     let identity = identity();
     let own = Identity::new(identity.certificate(), identity.key()).expect("an identity");
     let shared = Shared::new(Acceptance::Anyone(own));
@@ -176,7 +176,7 @@ fn a_forged_hello_takes_nothing_from_an_association_in_clear() {
 
 /// The kernel makes one train of what comes from one address.
 #[test]
-fn records_among_packets_are_taken_out_one_by_one() {
+fn records_among_packets_are_extracted_one_by_one() {
     let identity = identity();
     let own = Identity::new(identity.certificate(), identity.key()).expect("an identity");
     let shared = Shared::new(Acceptance::Anyone(own));

@@ -106,7 +106,7 @@ fn comes_up(identity: &ServerIdentity, fates: &[Fate]) {
 }
 
 #[test]
-fn whatever_is_lost_of_a_handshake_the_session_comes_up() {
+fn a_handshake_completes_whatever_is_lost() {
     let identity = identity();
     for (one, next) in (0..10).flat_map(|one| (1..3).map(move |next| (one, one + next))) {
         let mut fates = [Fate::Passes; 12];
@@ -117,7 +117,7 @@ fn whatever_is_lost_of_a_handshake_the_session_comes_up() {
 }
 
 #[test]
-fn whatever_is_overtaken_in_a_handshake_the_session_comes_up() {
+fn a_handshake_completes_whatever_is_reordered() {
     let identity = identity();
     for (one, by) in (0..10).flat_map(|one| [1, 3].map(move |by| (one, by))) {
         let mut fates = [Fate::Passes; 12];

@@ -125,7 +125,7 @@ fn the_resolution_delay_counts_without_an_answer_alone() {
 }
 
 #[test]
-fn waiting_for_a_late_a_is_seen() {
+fn waiting_for_a_late_a_record_is_detected() {
     let at_once = "0 > dns aaaa\n1 < dns aaaa\n2 > 6 syn\n400 < dns a";
     assert!((of(at_once)["waits-for-a"] - 1.0).abs() < 1e-6);
     let waits = "0 > dns aaaa\n1 < dns aaaa\n400 < dns a\n401 > 6 syn";
@@ -148,7 +148,7 @@ fn addresses_are_counted_and_their_families_take_turns() {
 }
 
 #[test]
-fn a_late_answer_to_an_attempt_that_was_given_up_is_told_from_a_waste() {
+fn a_late_answer_to_an_abandoned_attempt_is_not_a_wasted_handshake() {
     let killed = "0 > dns a\n1 > 6 syn\n251 > 4 syn\n301 < 6 syn-ack\n301 > 6 rst";
     assert_eq!((of(killed)["killed"], of(killed)["wasted"]), (1.0, 1.0));
     let wasted = "0 > dns a\n1 > 6 syn\n2 < 6 syn-ack\n3 > 6 fin";
@@ -192,7 +192,7 @@ fn queries_for_other_names_begin_nothing() {
 }
 
 #[test]
-fn who_remembers_is_timed_from_its_first_attempt() {
+fn a_client_with_a_cache_is_timed_from_its_first_attempt() {
     let asks_later = "0 > 6 syn\n30 > dns a\n31 < dns a\n250 > 4 syn\n251 < 4 syn-ack\n252 > 4 data\n253 < 4 data";
     let measures = of(asks_later);
     assert_eq!((measures["first"], measures["cad"], measures["byte"]), (0.0, 250.0, 253.0));
@@ -204,7 +204,7 @@ fn who_remembers_is_timed_from_its_first_attempt() {
 }
 
 #[test]
-fn a_connection_of_the_fetch_before_is_none_of_this_one() {
+fn a_connection_of_the_previous_fetch_is_ignored() {
     let before = "0 > 6 data\n1 < 6 data\n2 > dns a\n3 < dns a\n4 > 4 syn";
     let measures = of(before);
     assert_eq!((measures["failed"], measures["wasted"]), (100.0, 0.0));

@@ -42,7 +42,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn what_has_ended_before_the_goodbye_is_read_whole(
+    fn channels_that_ended_before_the_goodbye_are_read_completely(
         uploads in prop::collection::vec((prop::collection::vec(any::<u8>(), 0..60), any::<bool>()), 1..5),
         early in prop::collection::vec(prop::array::uniform3(0..60_usize), 0..8),
         late in prop::collection::vec(prop::array::uniform3(1..60_usize), 1..8),
@@ -107,7 +107,7 @@ fn an_end_is_delivered_once_it_was_read_and_not_before() {
 }
 
 #[test]
-fn who_closes_without_reading_to_the_end_resets() {
+fn closing_without_reading_to_the_end_resets() {
     let mut peer = Hostile::new(Side::Server);
     peer.says(1, &Frame::Open(somewhere()));
     peer.session.accept(1, 0);
@@ -120,7 +120,7 @@ fn who_closes_without_reading_to_the_end_resets() {
 }
 
 #[test]
-fn a_delivery_of_what_has_not_ended_breaks_the_protocol() {
+fn a_delivery_report_for_an_open_channel_is_a_protocol_error() {
     for finishes in [false, true] {
         let mut peer = Hostile::new(Side::Server);
         peer.says(1, &Frame::Open(somewhere()));

@@ -54,7 +54,7 @@ fn streams_are_wanted_while_all_are_in_use_and_are_used_again() {
 
 /// The transport may still be delivering what a channel sent that has just ended.
 #[test]
-fn of_the_free_streams_the_one_that_was_left_first_is_used() {
+fn the_stream_that_became_free_first_is_used_first() {
     let mut session = Session::new(Side::Client, limits(), NOW);
     let mut hello = BytesMut::new();
     encode(0, &Frame::Hello { version: VERSION, window: 9 }, &mut hello);
@@ -83,7 +83,7 @@ fn of_the_free_streams_the_one_that_was_left_first_is_used() {
 }
 
 #[test]
-fn what_breaks_the_protocol_on_a_further_stream_ends_the_session() {
+fn a_protocol_error_on_a_further_stream_ends_the_session() {
     let hello = |window| Frame::Hello { version: VERSION, window };
     let broken: [(&str, Vec<(u32, Frame)>); 5] = [
         ("it did not introduce itself", vec![(7, Frame::Open(somewhere()))]),
@@ -160,13 +160,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn what_is_lost_of_a_copy_holds_up_no_keystroke(lost in prop::collection::vec(any::<bool>(), 0..30)) {
+    fn a_loss_in_a_bulk_copy_does_not_delay_keystrokes(lost in prop::collection::vec(any::<bool>(), 0..30)) {
         prop_assert_eq!(turns_until_a_keystroke(true, &lost), 5);
     }
 }
 
 #[test]
-fn what_is_lost_holds_up_everything_on_the_same_stream() {
+fn a_loss_delays_everything_on_the_same_stream() {
     let lost = [false, false, false, false, false, true];
     assert_eq!(turns_until_a_keystroke(false, &[]), 5);
     assert_eq!(turns_until_a_keystroke(false, &lost), 8);
