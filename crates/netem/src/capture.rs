@@ -12,7 +12,7 @@ use crate::time::nanos;
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
-/// What tells the order of bytes (§4.1).
+/// The byte-order magic (§4.1).
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 /// Packets that begin with an IP header of either version.
 const LINKTYPE_RAW: u16 = 101;
@@ -20,9 +20,9 @@ const LINKTYPE_RAW: u16 = 101;
 const COMMENT: u16 = 1;
 const INTERFACE_NAME: u16 = 2;
 const TIME_RESOLUTION: u16 = 9;
-/// Units of 10^-9 seconds.
+/// The timestamp resolution: 10^-9 seconds.
 const NANOSECONDS: u8 = 9;
-/// Bytes of a packet that are kept, if nothing else is said. No packet of IP is larger.
+/// The default number of bytes kept of each packet. No IP packet is larger.
 const WHOLE: u32 = 65_575;
 
 /// An interface of a capture.
@@ -34,11 +34,11 @@ pub struct CaptureInterface(u32);
 #[derive(Clone, Debug)]
 pub struct Capture {
     contents: Vec<u8>,
-    /// The most bytes that are kept until somebody takes them out.
+    /// The maximum number of bytes buffered until they are taken out.
     limit: usize,
     interfaces: u32,
     snapshot: u32,
-    /// Packets left out, for there was no room.
+    /// Packets dropped for lack of space.
     missed: u64,
     identification: u16,
 }
@@ -58,7 +58,7 @@ impl Capture {
         };
         capture.block(SECTION_HEADER, |body| {
             body.extend(BYTE_ORDER.to_le_bytes());
-            // Version 1.0, and a section of a length that is not told.
+            // Version 1.0, and an unspecified section length.
             body.extend(1_u16.to_le_bytes());
             body.extend(0_u16.to_le_bytes());
             body.extend(u64::MAX.to_le_bytes());
@@ -159,7 +159,7 @@ impl Capture {
         self.missed
     }
 
-    /// Writes a block: its type, its length, what `write` puts in, its length.
+    /// Writes a block: its type, its length, what `write` adds, and its length again.
     fn block(&mut self, kind: u32, write: impl FnOnce(&mut Vec<u8>)) {
         let begin = self.contents.len();
         self.contents.extend(kind.to_le_bytes());
@@ -181,7 +181,7 @@ fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
     pad(body);
 }
 
-/// Every block is a multiple of 4 bytes long, so the whole can be counted.
+/// Every block is a multiple of 4 bytes long, so the body can be padded as a whole.
 fn pad(body: &mut Vec<u8>) {
     body.resize(body.len().next_multiple_of(4), 0);
 }
@@ -203,7 +203,7 @@ mod tests {
         }
     }
 
-    /// Types and lengths of all blocks; the length stands at both ends of each.
+    /// Types and lengths of all blocks; the length is at both ends of each.
     fn blocks(mut contents: &[u8]) -> Vec<(u32, usize)> {
         let word = |at: &[u8]| u32::from_le_bytes(at[..4].try_into().expect("four bytes"));
         let mut blocks = Vec::new();

@@ -14,8 +14,8 @@ const HOP_LIMIT: u8 = 64;
 /// The flag that forbids fragments, in the word of flags and offset (RFC 791 §3.1).
 const DONT_FRAGMENT: u16 = 0x4000;
 
-/// Writes the header. Both addresses are of one family, that of the source; where they are not,
-/// the destination is written as unspecified.
+/// Writes the header. Both addresses should be of the same family; if they are not, the destination
+/// is written as the unspecified address of the source's family.
 pub(crate) fn write<B: Payload>(packet: &Packet<B>, identification: u16, into: &mut Vec<u8>) {
     match packet.source {
         IpAddr::V4(source) => {
@@ -53,8 +53,8 @@ pub(crate) fn write<B: Payload>(packet: &Packet<B>, identification: u16, into: &
     }
 }
 
-/// Reads a packet. Bytes behind its end are left out; options of IPv4 are skipped, extensions of
-/// IPv6 belong to the payload.
+/// Parses a packet. Trailing bytes are ignored, IPv4 options are skipped, and IPv6 extension
+/// headers belong to the payload.
 pub(crate) fn parse(bytes: &[u8]) -> Option<Packet> {
     match bytes.first()? >> 4 {
         4 => parse_v4(bytes),

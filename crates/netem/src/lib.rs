@@ -83,7 +83,7 @@ pub mod router;
 mod time;
 pub mod world;
 
-/// The example of the README, so that it cannot rot.
+/// Tests the example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

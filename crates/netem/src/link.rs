@@ -42,7 +42,7 @@ use queue::Queue;
 /// a rate, or with a long delay; packets above it count as [`DropCause::QueueFull`].
 pub const MAX_IN_FLIGHT: usize = 1 << 20;
 
-/// Random streams of a link, one for each use, so that turning one on leaves the others alone.
+/// Random streams of a link, one for each use, so that enabling one does not change the others.
 #[derive(Clone, Debug)]
 struct Streams {
     loss: Stream,
@@ -80,13 +80,13 @@ pub struct Link<P = Packet> {
     queue: Queue<P>,
     loss: Loss,
     streams: Streams,
-    /// By time of arrival; of one time, in the order of sending.
+    /// In the order of arrival; of equal times, in the order of sending.
     flight: VecDeque<Flying<P>>,
     /// The latest arrival among the packets that keep their order.
     last_arrival: Nanos,
     counters: LinkCounters,
-    /// How long so many bytes take at the present rate: most packets are as large as the last one,
-    /// and a division costs more than all else.
+    /// The transmission time of the last size: most packets are as large as the last one, and a
+    /// division costs more than everything else.
     timed: Option<(usize, Nanos)>,
 }
 
@@ -270,7 +270,7 @@ impl<P: LinkPacket> Link<P> {
         let waits = !self.queue.is_empty() && self.rate != Some(0);
         let arrival = self.flight.front().map(|flying| flying.arrives);
         match arrival {
-            // What waits cannot arrive before what has left, unless it may overtake it.
+            // A queued packet cannot arrive before one that has left, unless reordering allows it.
             Some(arrival) if self.reordering == Reordering::Never || !waits => Some(arrival),
             Some(arrival) => Some(arrival.min(self.free_at)),
             None if waits => Some(self.free_at),
@@ -278,7 +278,7 @@ impl<P: LinkPacket> Link<P> {
         }
     }
 
-    /// Sends what was to be sent by `now`, each packet at its time. Gives the time that counts.
+    /// Sends the packets due by `now`, each at its time. Returns the effective time.
     fn advance(&mut self, now: Nanos) -> Nanos {
         self.now = self.now.max(now);
         while !self.queue.is_empty() && self.free_at <= self.now && self.rate != Some(0) {
@@ -288,7 +288,7 @@ impl<P: LinkPacket> Link<P> {
         self.now
     }
 
-    /// Puts a packet on the wire at `start`.
+    /// Starts the transmission of a packet at `start`.
     fn send(&mut self, start: Nanos, mut packet: P) {
         let end = start.saturating_add(self.transmission(&packet));
         self.free_at = end;
@@ -316,7 +316,7 @@ impl<P: LinkPacket> Link<P> {
         self.fly(end, packet);
     }
 
-    /// Lets a packet fly that left the transmitter at `end`.
+    /// Propagates a packet that left the transmitter at `end`.
     fn fly(&mut self, end: Nanos, packet: P) {
         let mut arrives = end.saturating_add(self.delay);
         if self.jitter > 0 {

@@ -14,7 +14,7 @@ pub const fn derive(seed: u64, kind: u64, entity: u64) -> u64 {
     mix(mix(mix(seed).wrapping_add(kind)).wrapping_add(entity))
 }
 
-/// One step of SplitMix64 (Steele, Lea, Flood 2014): neighbours become strangers.
+/// One step of SplitMix64 (Steele, Lea, Flood 2014), which decorrelates neighbouring seeds.
 const fn mix(seed: u64) -> u64 {
     let mut mixed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -27,7 +27,7 @@ const fn mix(seed: u64) -> u64 {
 pub(crate) struct Stream(Pcg64Mcg);
 
 impl Stream {
-    /// The stream of this use of an entity.
+    /// The stream for this purpose of an entity.
     pub(crate) fn new(seed: u64, purpose: u64) -> Self {
         let (high, low) = (derive(seed, purpose, 0), derive(seed, purpose, 1));
         Self(Pcg64Mcg::new(u128::from(high) << 64 | u128::from(low)))
@@ -35,8 +35,8 @@ impl Stream {
 
     /// A number from 0 up to, but not including, `bound`; 0 if that is 0.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        // The high half of the product (Lemire 2019). Its bias, one in 2^64 / bound, is no matter
-        // here, and a draw costs the same whatever comes out.
+        // The high half of the product (Lemire 2019). Its bias, one in 2^64 / bound, does not
+        // matter here, and every draw costs the same.
         ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 
@@ -45,7 +45,7 @@ impl Stream {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
-    /// True with this probability. What cannot happen and what must happen take no draw.
+    /// True with this probability. The probabilities 0 and 1 take no draw.
     pub(crate) fn chance(&mut self, probability: f64) -> bool {
         if probability <= 0.0 {
             return false;

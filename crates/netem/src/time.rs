@@ -8,13 +8,13 @@ const SECOND: u64 = 1_000_000_000;
 /// Nanoseconds since the epoch of the caller.
 pub(crate) type Nanos = u64;
 
-/// What `time` is in nanoseconds; the largest there is for times beyond it.
+/// Converts `time` to nanoseconds, saturating.
 pub(crate) const fn nanos(time: Duration) -> Nanos {
     let whole = time.as_secs().saturating_mul(SECOND);
     whole.saturating_add(time.subsec_nanos() as u64)
 }
 
-/// How long `bytes` take at `rate` bit/s, rounded up, so that no rate is ever exceeded.
+/// The transmission time of `bytes` at `rate` bit/s, rounded up, so that no rate is ever exceeded.
 pub(crate) const fn transmission(bytes: u64, rate: u64) -> Nanos {
     match bytes.checked_mul(8 * SECOND) {
         Some(bits) => bits.div_ceil(rate),

@@ -30,9 +30,9 @@ use action::Planned;
 use agenda::Agenda;
 use observation::{Observers, Tap};
 
-/// The kind of entity of [`random::derive`] that a link is.
+/// The entity kind of a link for [`random::derive`].
 const LINK: u64 = 1;
-/// The kind of entity of [`random::derive`] that a node is.
+/// The entity kind of a node for [`random::derive`].
 const NODE: u64 = 2;
 
 /// The maximum number of interfaces of a node: numbers are an index, and one too large is a
@@ -203,8 +203,7 @@ impl<N: Node<B>, B: Payload> World<N, B> {
         self.step_by(Nanos::MAX).then(|| self.now())
     }
 
-    /// Does the next thing that is to happen up to and including `until`; says whether there was
-    /// one.
+    /// Executes the next event up to and including `until`; returns whether there was one.
     fn step_by(&mut self, until: Nanos) -> bool {
         let action = self.actions.peek().map(|planned| planned.time);
         match (action, self.agenda.first()) {
@@ -329,7 +328,7 @@ impl<N: Node<B>, B: Payload> World<N, B> {
         }
     }
 
-    /// The time of a node has come.
+    /// Wakes a node whose timer has expired.
     fn wake(&mut self, node: u32) {
         let slot = &mut self.nodes[node as usize];
         let input = if slot.started { NodeInput::Timer } else { NodeInput::Start };
@@ -339,7 +338,7 @@ impl<N: Node<B>, B: Payload> World<N, B> {
         self.hand_over(node, input);
     }
 
-    /// Takes out of a link what has arrived.
+    /// Delivers the packets that have arrived at the end of a link.
     fn carry(&mut self, direction: u32) {
         let index = direction as usize;
         let (node, interface) = self.links[index].to;
@@ -366,7 +365,7 @@ impl<N: Node<B>, B: Payload> World<N, B> {
         self.drain(node);
     }
 
-    /// Takes out what a node wants.
+    /// Polls the outputs of a node.
     fn drain(&mut self, node: u32) {
         let now = self.now();
         loop {
@@ -389,7 +388,7 @@ impl<N: Node<B>, B: Payload> World<N, B> {
         };
         let link = &mut self.links[direction as usize].link;
         if self.observers.is_idle() {
-            // What became of the packet is in the link's counters.
+            // The link's counters record what happened to the packet.
             let _: Result<(), DropCause> = link.offer_at(self.now, packet);
         } else {
             let result = link.offer_at(self.now, packet.clone());

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use eyas_netem::capture::Capture;
 use eyas_netem::packet::{Packet, protocol};
 
-/// What tshark prints of each packet.
+/// The fields that tshark prints of each packet.
 const FIELDS: [&str; 9] = [
     "frame.interface_name",
     "frame.time_epoch",
@@ -55,7 +55,7 @@ fn tshark_reads_a_capture() {
 
     let mut command = Command::new("tshark");
     command.args(["-n", "-T", "fields", "-E", "separator=;", "-r", "-"]);
-    // The header's checksum is looked at only if one asks for it.
+    // tshark verifies the header's checksum only on request.
     command.args(["-o", "ip.check_checksum:TRUE", "-e", "ip.checksum.status"]);
     for field in FIELDS {
         command.args(["-e", field]);

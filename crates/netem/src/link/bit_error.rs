@@ -6,7 +6,7 @@ use super::config::{BitErrorConfig, BitErrorEffect};
 use crate::packet::LinkPacket;
 use crate::random::Stream;
 
-/// How a packet came through.
+/// The result for a packet.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Passage {
     Whole,
@@ -14,7 +14,7 @@ pub(super) enum Passage {
     Dropped,
 }
 
-/// Puts wrong bits into `packet`, which takes `wire` bytes on the link with all that frames it.
+/// Inverts random bits of `packet`, which takes `wire` bytes on the link including its framing.
 pub(super) fn pass<P: LinkPacket>(
     config: &BitErrorConfig,
     random: &mut Stream,
@@ -53,11 +53,11 @@ fn errors(probability: f64, bits: u64, random: &mut Stream) -> u64 {
         return 0;
     }
     if none < f64::MIN_POSITIVE {
-        // So many that their exact number makes no difference; it is the mean.
+        // So many that the exact number does not matter; use the mean.
         return ((bits as f64 * probability) as u64).clamp(1, bits);
     }
     let (mut number, mut term, mut sum) = (0, none, none);
-    // The sum may end a rounding error below the draw; then the terms have vanished.
+    // Rounding may keep the sum below the draw; by then the terms have vanished.
     while draw >= sum && number < bits && term >= f64::MIN_POSITIVE {
         term *= (bits - number) as f64 / (number + 1) as f64 * probability / (1.0 - probability);
         number += 1;
@@ -66,7 +66,7 @@ fn errors(probability: f64, bits: u64, random: &mut Stream) -> u64 {
     number
 }
 
-/// `base` to the power of `exponent`, by squaring; there is no such function without `std`.
+/// `base` to the power of `exponent`, by squaring, because `core` has no such function.
 pub(super) fn power(mut base: f64, mut exponent: u64) -> f64 {
     let mut product = 1.0;
     while exponent > 0 {

@@ -4,7 +4,7 @@
 use super::config::CoDelConfig;
 use crate::time::{Nanos, nanos};
 
-/// Fewer bytes than this behind a packet, and the queue is short, whatever the delay
+/// With fewer bytes than this behind a packet the queue counts as short, whatever the delay
 /// (RFC 8289 §5.4: one packet of the link's MTU). The largest packet seen counts if it is larger.
 const SHORT_QUEUE: usize = 1500;
 
@@ -13,7 +13,7 @@ const SHORT_QUEUE: usize = 1500;
 pub(super) struct Head {
     /// How long it waited.
     pub(super) sojourn: Nanos,
-    /// Bytes that wait behind it.
+    /// Bytes queued behind it.
     pub(super) left: usize,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct CoDel {
     first_above: Option<Nanos>,
     dropping: bool,
     drop_next: Nanos,
-    /// Drops since the dropping began, and how many there were last time.
+    /// Drops in this drop phase, and in the previous one.
     count: u64,
     last_count: u64,
 }
@@ -58,8 +58,8 @@ impl CoDel {
         self.ecn
     }
 
-    /// Whether the packet that leaves the queue is to be dropped or marked. After a drop, ask about
-    /// the one that takes its place.
+    /// Whether the packet that leaves the queue is to be dropped or marked. After a drop, call it
+    /// again for the next packet.
     pub(super) fn leave(&mut self, now: Nanos, head: &Head, length: usize) -> bool {
         self.largest = self.largest.max(length);
         let too_long = self.is_above(now, head);
@@ -75,7 +75,7 @@ impl CoDel {
             }
             return due;
         }
-        // §5.6: begin to drop. If that is soon after the last time, begin at the rate of then.
+        // §5.6: start dropping; soon after the last drop phase, at the rate that it had reached.
         self.dropping = true;
         let since = self.count.saturating_sub(self.last_count);
         let recent = now.saturating_sub(self.drop_next) < self.interval.saturating_mul(16);
@@ -116,8 +116,8 @@ mod tests {
 
     const MILLISECOND: Nanos = 1_000_000;
 
-    /// Milliseconds at which something is dropped, when one packet a millisecond leaves after
-    /// having waited for so long.
+    /// Milliseconds at which a packet is dropped, if one packet leaves per millisecond after
+    /// having waited this long.
     fn drops(sojourn: Nanos, left: usize, milliseconds: u64) -> Vec<u64> {
         let mut codel = CoDel::new(&CoDelConfig::default());
         let mut drops = Vec::new();

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::config::{GilbertElliott, LossConfig};
 use crate::random::Stream;
 
-/// Decides packet by packet.
+/// The state of a loss model.
 #[derive(Clone, Debug)]
 pub(super) struct Loss {
     model: Model,

@@ -10,7 +10,7 @@ use crate::packet::LinkPacket;
 use crate::random::Stream;
 use crate::time::Nanos;
 
-/// A packet that waits.
+/// A queued packet.
 #[derive(Clone, Debug)]
 struct Waiting<P> {
     since: Nanos,
@@ -49,7 +49,7 @@ impl<P: LinkPacket> Queue<P> {
         Self { waiting: VecDeque::new(), bytes: 0, discipline: Discipline::new(config, seed) }
     }
 
-    /// Another discipline for what waits and what comes.
+    /// Changes the discipline for queued and future packets.
     pub(super) fn become_another(&mut self, config: QueueConfig, seed: u64) {
         self.discipline = Discipline::new(config, seed);
     }
@@ -66,7 +66,7 @@ impl<P: LinkPacket> Queue<P> {
         self.waiting.is_empty()
     }
 
-    /// Lets a packet in, or gives the cause why not. `transmission` is how long a packet like this
+    /// Admits a packet, or returns why not. `transmission` is how long a packet like this
     /// takes to send; `free` says that the link would send it at once.
     pub(super) fn admit(
         &mut self,
@@ -105,7 +105,7 @@ impl<P: LinkPacket> Queue<P> {
         self.waiting.push_back(Waiting { since: now, packet });
     }
 
-    /// The next packet to send at `now`. The ones that the discipline drops on the way are counted.
+    /// The next packet to send at `now`. Those that the discipline drops meanwhile are counted.
     pub(super) fn take(&mut self, now: Nanos, counters: &mut LinkCounters) -> Option<P> {
         loop {
             let Waiting { since, mut packet } = self.waiting.pop_front()?;
@@ -128,12 +128,12 @@ impl<P: LinkPacket> Queue<P> {
         }
     }
 
-    /// A packet passed an empty queue.
+    /// Records that a packet passed an empty queue.
     pub(super) fn passed(&mut self, now: Nanos, packet: &P) {
         match &mut self.discipline {
             Discipline::CoDel(codel) => {
                 let head = Head { sojourn: 0, left: 0 };
-                // Without a delay nothing is dropped; this tells the model that the queue is short.
+                // Without a delay nothing is dropped; the model learns that the queue is short.
                 let dropped = codel.leave(now, &head, packet.len());
                 debug_assert!(!dropped, "a packet that did not wait");
             }
@@ -142,7 +142,7 @@ impl<P: LinkPacket> Queue<P> {
         }
     }
 
-    /// Drops all that waits.
+    /// Drops all queued packets.
     pub(super) fn clear(&mut self, now: Nanos, counters: &mut LinkCounters) {
         for waiting in self.waiting.drain(..) {
             counters.drop(DropCause::Down, waiting.packet.len());

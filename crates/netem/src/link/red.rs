@@ -5,7 +5,7 @@ use super::config::RedConfig;
 use crate::random::Stream;
 use crate::time::Nanos;
 
-/// What to do with a packet that comes.
+/// What to do with an arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Admit,
@@ -34,7 +34,7 @@ impl Red {
         self.config.limit
     }
 
-    /// A packet comes while `length` others wait.
+    /// Decides about a packet that arrives while `length` others are queued.
     pub(super) fn arrive(
         &mut self,
         now: Nanos,
@@ -61,14 +61,14 @@ impl Red {
             return Verdict::Mark;
         }
         if length == 0 {
-            // It stays empty. Without this the average of an empty queue would hardly fall any more,
-            // and all that comes would be dropped for minutes.
+            // It stays empty. Otherwise the average of an empty queue would hardly fall, and every
+            // arriving packet would be dropped for minutes.
             self.emptied(now);
         }
         Verdict::Drop
     }
 
-    /// The queue is empty from now on.
+    /// Records that the queue is empty from now on.
     pub(super) const fn emptied(&mut self, now: Nanos) {
         self.idle_since = Some(now);
     }
@@ -76,7 +76,7 @@ impl Red {
     fn update(&mut self, now: Nanos, length: usize, transmission: Nanos) {
         let weight = self.config.weight;
         if let Some(since) = self.idle_since.take().filter(|_| length == 0) {
-            // As many packets as could have passed while the queue was empty.
+            // The number of packets that could have passed while the queue was empty.
             let passed = now.saturating_sub(since).checked_div(transmission).unwrap_or(1);
             self.average *= power(1.0 - weight, passed);
         }
@@ -100,7 +100,7 @@ impl Red {
 mod tests {
     use super::*;
 
-    /// A queue that stays at this length for so many packets: how many are admitted, marked and
+    /// A queue that stays at this length for this many packets: how many are admitted, marked and
     /// dropped in the second half.
     fn steady(length: usize, ecn_capable: bool) -> [u32; 3] {
         let config = RedConfig { weight: 0.02, ..RedConfig::default() };

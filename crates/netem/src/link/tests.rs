@@ -11,7 +11,7 @@ use bytes::Bytes;
 use super::*;
 use crate::packet::{ecn, protocol};
 
-/// A packet of so many bytes with its IP header, whose payload begins with its number.
+/// A packet of this size with its IP header, whose payload begins with its number.
 fn numbered(number: u32, bytes: usize) -> Packet {
     let mut payload = vec![0; bytes - 20];
     payload[..4].copy_from_slice(&number.to_be_bytes());
@@ -33,7 +33,7 @@ fn micros(number: u64) -> Duration {
     Duration::from_micros(number)
 }
 
-/// Polls as a simulation does, until nothing is under way: when each packet arrived.
+/// Polls as a simulation does until the link is empty; returns when each packet arrived.
 fn arrivals(link: &mut Link) -> Vec<(u64, u32)> {
     let mut arrived = Vec::new();
     while let Some(time) = link.next_timeout() {
@@ -100,13 +100,13 @@ fn late_calls_do_not_change_departure_times() {
     for packet in 0..4 {
         link.offer(micros(0), numbered(packet, 1250)).unwrap();
     }
-    // Woken late, all at once: as if it had been called in time.
+    // A single late call gives the same result as timely ones.
     let late = micros(4500);
     assert_eq!(link.queued(late).packets, 0);
     let numbers: Vec<_> = core::iter::from_fn(|| link.poll(late)).map(|it| number(&it)).collect();
     assert_eq!(numbers, [0, 1, 2]);
     assert_eq!(link.next_timeout(), Some(micros(5000)));
-    // Time that goes back counts as the latest.
+    // A time before the latest one counts as the latest.
     link.offer(micros(10), numbered(4, 1250)).unwrap();
     assert_eq!(arrivals(&mut link), [(5000, 3), (6500, 4)]);
 }
@@ -172,14 +172,14 @@ fn oversized_packets_are_dropped_or_fragmented() {
     assert_eq!(link.offer(micros(0), numbered(0, 1001)), Err(DropCause::TooBig));
     let mut packet = numbered(1, 2220);
     packet.dont_fragment = false;
-    // 2,200 bytes behind the header: 976, 976 and 248, each with 20 + 10 bytes before it.
+    // 2,200 bytes after the header: 976, 976 and 248, each preceded by 20 + 10 bytes.
     link.offer(micros(0), packet).unwrap();
     assert_eq!(arrivals(&mut link), [(2832, 1)]);
     let mut packet = numbered(2, 1200);
     packet.dont_fragment = false;
     (packet.source, packet.destination) =
         ("2001:db8::1".parse().unwrap(), "2001:db8::2".parse().unwrap());
-    // Nobody cuts a packet of IPv6 (RFC 8200 §5).
+    // Links do not fragment IPv6 packets (RFC 8200 §5).
     assert_eq!(link.offer(micros(0), packet), Err(DropCause::TooBig));
 }
 
@@ -237,15 +237,15 @@ fn a_shorter_delay_causes_no_reordering() {
     assert_eq!(link.delay(), micros(0));
 }
 
-/// A sender that fills the link to 120 % for two seconds: the mean wait in microseconds, marked and
-/// dropped packets.
+/// A sender that offers 120 % of the rate for two seconds: the mean wait in microseconds, and the
+/// marked and dropped packets.
 fn overload(queue: QueueConfig, mark: u8) -> (u64, u64, u64) {
     let mut link = Link::new(LinkConfig { queue, ..config() }, 1);
     let (mut waits, mut arrived) = (0, 0);
     for packet in 0..2400_u32 {
         let sent = u64::from(packet) * 833;
         let offered = Packet { ecn: mark, ..numbered(sent as u32, 1250) };
-        // A drop is what this counts.
+        // The counters record drops.
         let _ = link.offer(micros(sent), offered);
         while let Some(packet) = link.poll(micros(sent)) {
             waits += sent - u64::from(number(&packet));

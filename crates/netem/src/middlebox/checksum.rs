@@ -9,7 +9,7 @@ use crate::packet::Packet;
 pub(crate) struct Sum(u32);
 
 impl Sum {
-    /// Adds bytes, as words of two; an odd one at the end is a high byte.
+    /// Adds bytes as 16-bit words; an odd byte at the end is a high byte.
     pub(crate) fn bytes(mut self, bytes: &[u8]) -> Self {
         for pair in bytes.chunks(2) {
             let low = pair.get(1).copied().unwrap_or(0);
@@ -25,7 +25,7 @@ impl Sum {
         Self((sum & 0xffff) + (sum >> 16))
     }
 
-    /// Takes one word away.
+    /// Subtracts one word.
     const fn without(self, word: u16) -> Self {
         self.word(!word)
     }

@@ -8,13 +8,13 @@ use crate::packet::{Packet, protocol};
 /// An address and a port.
 pub(super) type Place = (IpAddr, u16);
 
-/// Packets between the same two places.
+/// Packets between the same two endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Flow {
     pub(super) protocol: u8,
-    /// The place on the inside.
+    /// The endpoint on the inside.
     pub(super) inside: Place,
-    /// The place on the outside.
+    /// The endpoint on the outside.
     pub(super) outside: Place,
 }
 

@@ -28,7 +28,7 @@ pub enum RefreshBehavior {
 pub struct IdleTimeout {
     timeout: Nanos,
     refresh: RefreshBehavior,
-    /// When each flow last said something.
+    /// When the inside last sent something on each flow.
     flows: BTreeMap<Flow, Nanos>,
     leaving: Leaving,
 }

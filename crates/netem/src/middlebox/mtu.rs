@@ -11,11 +11,11 @@ use super::{Leaving, Middlebox, MiddleboxCounters, Side, Sum};
 use crate::header;
 use crate::packet::{Packet, ecn, protocol};
 
-/// Bytes of a packet that an ICMPv4 error quotes behind its header (RFC 792).
+/// Bytes of a packet, after its header, that an ICMPv4 error quotes (RFC 792).
 const QUOTED_V4: usize = 8;
-/// The largest ICMPv6 error with its IPv6 header: the least MTU of IPv6 (RFC 4443 §2.4).
+/// The largest ICMPv6 error with its IPv6 header: the minimum MTU of IPv6 (RFC 4443 §2.4).
 const ERROR_V6: usize = 1280;
-/// Bytes before what an ICMP error quotes.
+/// Bytes before the quoted packet in an ICMP error.
 const ICMP_HEADER: usize = 8;
 
 /// The answer to a packet that is too large.

@@ -80,14 +80,14 @@ impl NatConfig {
     }
 }
 
-/// A host's place and, if mappings depend on it, the peer's.
+/// A host's endpoint and, if mappings depend on it, the peer's.
 type Key = (u8, Place, Option<Place>);
 
 #[derive(Clone, Debug)]
 struct Mapping {
     key: Key,
     last: Nanos,
-    /// Whom the host has sent to; empty if anybody is let in.
+    /// The peers that the host has sent to; empty if all peers are admitted.
     peers: BTreeSet<Place>,
 }
 
@@ -95,11 +95,11 @@ struct Mapping {
 #[derive(Clone, Debug)]
 pub struct Nat {
     config: NatConfig,
-    /// The outside's port of each key. Bounded by the ports there are.
+    /// The outside port of each key. Bounded by the number of ports.
     ports: BTreeMap<Key, u16>,
     /// By protocol and port on the outside.
     mappings: BTreeMap<(u8, u16), Mapping>,
-    /// Where to look for a free port next.
+    /// Where the search for a free port continues.
     next_port: u16,
     leaving: Leaving,
 }
@@ -168,7 +168,7 @@ impl Nat {
         translated(packet, Side::Inside, flow.inside, place)
     }
 
-    /// A mapping for a place that has none: its own port if it can be had, else the next free one.
+    /// Creates a mapping: with the host's own port if it is available, else the next free one.
     fn open(&mut self, now: Nanos, key: Key) -> Option<u16> {
         let (protocol, (_, own), _) = key;
         self.expire(now, protocol, own);
@@ -218,7 +218,7 @@ impl Nat {
     }
 }
 
-/// The packet with its source, if it comes from the inside, else its destination, in another place.
+/// The packet with its source (if it comes from the inside) or its destination replaced.
 fn translated(packet: &Packet, from: Side, old: Place, new: Place) -> Option<Packet> {
     if old.0.is_ipv4() != new.0.is_ipv4() {
         return None;
@@ -237,14 +237,14 @@ fn translated(packet: &Packet, from: Side, old: Place, new: Place) -> Option<Pac
     let checksum = match packet.protocol {
         protocol::TCP => 16,
         protocol::UDP => 6,
-        // SCTP: the checksum is not about addresses, and the port stays.
+        // SCTP: the checksum does not cover addresses, and the port stays.
         _ => return Some(changed),
     };
     let mut payload = BytesMut::from(&packet.payload[..]);
     payload.get_mut(port..port + 2)?.copy_from_slice(&new.1.to_be_bytes());
     let field = payload.get_mut(checksum..checksum + 2)?;
     let value = u16::from_be_bytes([field[0], field[1]]);
-    // UDP says by zero that it has none (RFC 768).
+    // In UDP a zero means that there is no checksum (RFC 768).
     let is_udp = packet.protocol == protocol::UDP;
     if !(is_udp && value == 0) {
         let value = match updated(value, old, new) {

@@ -35,13 +35,13 @@ pub struct ResetInjector {
     leaving: Leaving,
 }
 
-/// What a reset is made from.
+/// The fields that a reset is made from.
 struct Segment {
     ports: (u16, u16),
     sequence: u32,
     acknowledgement: u32,
     flags: u8,
-    /// Sequence numbers that the segment takes.
+    /// The number of sequence numbers that the segment occupies.
     length: u32,
 }
 
@@ -52,7 +52,7 @@ impl ResetInjector {
         Self { trigger, drops, leaving: Leaving::default() }
     }
 
-    fn dislikes(&self, segment: &Segment, packet: &Packet) -> bool {
+    fn is_match(&self, segment: &Segment, packet: &Packet) -> bool {
         match &self.trigger {
             Trigger::Port(port) => segment.ports.0 == *port || segment.ports.1 == *port,
             Trigger::Contains(bytes) => {
@@ -99,7 +99,7 @@ impl Segment {
     /// The reset to its receiver, in the name of its sender.
     fn to_receiver(&self, packet: &Packet) -> Packet {
         let ends = (packet.source, packet.destination);
-        // Where the segment itself was to be: what came before it has been received.
+        // At the sequence number of the segment itself: what precedes it has been received.
         reset(ends, self.ports, self.sequence, None)
     }
 }
@@ -135,11 +135,11 @@ impl Middlebox for ResetInjector {
     fn handle(&mut self, _now: Duration, from: Side, packet: Packet) {
         self.leaving.counters.received += 1;
         let segment = Segment::of(&packet).filter(|segment| segment.flags & RST == 0);
-        let Some(segment) = segment.filter(|segment| self.dislikes(segment, &packet)) else {
+        let Some(segment) = segment.filter(|segment| self.is_match(segment, &packet)) else {
             self.leaving.pass(from, packet);
             return;
         };
-        // The reset is ahead of the segment, as is that of a box that wants to be heard.
+        // The reset goes first, so that the receiver accepts it before the segment.
         self.leaving.make(from.opposite(), segment.to_receiver(&packet));
         self.leaving.make(from, segment.to_sender(&packet));
         if self.drops {

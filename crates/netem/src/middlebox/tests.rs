@@ -79,7 +79,7 @@ fn sctp(from: (&str, u16), to: (&str, u16), tag: u32) -> Packet {
     packet(protocol::SCTP, from, to, &[&tag.to_be_bytes()[..], &[9; 20]].concat())
 }
 
-/// What leaves the box when this comes in.
+/// The packets that leave the box when this one arrives.
 fn through(
     middlebox: &mut impl Middlebox,
     now: Duration,
@@ -90,7 +90,7 @@ fn through(
     core::iter::from_fn(|| middlebox.poll(now)).collect()
 }
 
-/// The one packet that leaves on the other side, if one does.
+/// The single packet that leaves on the other side, if any.
 fn one(
     middlebox: &mut impl Middlebox,
     now: Duration,
@@ -199,7 +199,7 @@ fn a_nat_drops_sctp_or_changes_its_address_alone() {
     assert_eq!(first, Some(sctp((NAT, 5000), server, 7)));
     let answer = back(&mut nat, 0, sctp(server, (NAT, 5000), 8));
     assert_eq!(answer, Some(sctp(server, (HOST, 5000), 8)));
-    // Another host with the same port has bad luck.
+    // Another host with the same port is blocked.
     assert_eq!(out(&mut nat, 0, sctp((OTHER, 5000), server, 7)), None);
     // Other protocols have no ports that could be changed.
     assert_eq!(out(&mut nat, 0, packet(47, (HOST, 0), (SERVER, 0), &[])), None);
@@ -272,7 +272,7 @@ fn a_limit_answers_with_its_mtu() {
     assert_eq!(error.payload[6..8], 1300_u16.to_be_bytes());
     assert_eq!(error.payload[8 + 20..], large.payload[..8]);
     assert_eq!(Sum::default().bytes(&error.payload).finish(), 0);
-    // An answer of the other family cannot be given.
+    // There can be no answer of the other family.
     let mut limit = MtuLimit::new(1300, Answer::TooBig(address("2001:db8::1")));
     assert!(through(&mut limit, seconds(0), Side::Inside, large).is_empty());
     let large = udp(("2001:db8::5", 1), ("2001:db8::6", 2), &[7; 1400]);

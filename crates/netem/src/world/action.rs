@@ -52,7 +52,7 @@ impl<N, B> Action<N, B> {
     }
 }
 
-/// An action and its turn: of equal times, the one that was asked for first.
+/// An action with its sequence number: of equal times, the one scheduled first comes first.
 pub(super) struct Planned<N, B> {
     pub(super) time: Nanos,
     pub(super) turn: u64,
@@ -80,7 +80,7 @@ impl<N, B> PartialOrd for Planned<N, B> {
 }
 
 impl<N, B> Ord for Planned<N, B> {
-    /// The earliest is the greatest: a `BinaryHeap` gives the greatest first.
+    /// Reversed, because a `BinaryHeap` returns the greatest element first.
     fn cmp(&self, other: &Self) -> Ordering {
         other.key().cmp(&self.key())
     }

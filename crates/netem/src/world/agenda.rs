@@ -7,21 +7,21 @@ use alloc::vec::Vec;
 
 use crate::time::Nanos;
 
-/// Children of a place in the heap. Four share a cache line, and the heap is half as high.
+/// Children of a heap node. Four share a cache line, and the heap is half as high as a binary one.
 const CHILDREN: usize = 4;
-/// The place of an entity that is not in the heap.
+/// The position of an entity that is not in the heap.
 const NOWHERE: u32 = u32::MAX;
-/// Bits of an entry that name the entity.
+/// Bits of an entry that identify the entity.
 const ENTITY_BITS: u32 = 24;
-/// Bits of an entry that tell who asked first. Beyond 10^12 settings they begin again, and two that
-/// asked for the same time across that point change places.
+/// Bits of an entry that hold its sequence number. It wraps after 10^12 settings, and two entities
+/// that requested the same time across that point are swapped.
 const TURN_BITS: u32 = 64 - ENTITY_BITS;
 
-/// The most entities: nodes and directions of links.
+/// The maximum number of entities: nodes and directions of links.
 pub(super) const MAX_ENTITIES: u32 = 1 << ENTITY_BITS;
 
-/// When; if at the same time, who asked first; and whose it is. One number, so that a comparison
-/// costs little and the four children of a place are in one cache line.
+/// The time, the sequence number for equal times, and the entity. One number, so that a comparison
+/// is cheap and the four children of a heap node are in one cache line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry(u128);
 
@@ -44,20 +44,20 @@ impl Entry {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Agenda {
     heap: Vec<Entry>,
-    /// Where each entity is in the heap.
+    /// The position of each entity in the heap.
     places: Vec<u32>,
-    /// Counts the settings, so that of equal times the one that was set first comes first.
+    /// The sequence number: of equal times, the one that was set first comes first.
     settings: u64,
 }
 
 impl Agenda {
-    /// The earliest time, and whose it is.
+    /// The earliest time and its entity.
     pub(super) fn first(&self) -> Option<(Nanos, u32)> {
         self.heap.first().map(|entry| (entry.time(), entry.entity()))
     }
 
-    /// Sets or moves or takes away the time of an entity. Setting the time that it has already
-    /// changes nothing, not even its turn.
+    /// Sets, moves or removes the time of an entity. Setting the time that it already has changes
+    /// nothing, not even its order among equal times.
     pub(super) fn set(&mut self, entity: u32, time: Option<Nanos>) {
         debug_assert!(entity < MAX_ENTITIES, "entity {entity}");
         let index = entity as usize;
@@ -100,7 +100,7 @@ impl Agenda {
         }
     }
 
-    /// Puts `entry` at `place`, or above.
+    /// Puts `entry` at `place`, or moves it up.
     fn rise(&mut self, mut place: usize, entry: Entry) {
         while place > 0 {
             let parent = (place - 1) / CHILDREN;
@@ -114,7 +114,7 @@ impl Agenda {
         self.put(place, entry);
     }
 
-    /// Puts `entry` at `place`, or below.
+    /// Puts `entry` at `place`, or moves it down.
     fn sink(&mut self, mut place: usize, entry: Entry) {
         loop {
             let first = place * CHILDREN + 1;
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// The same as a list that is searched from end to end.
+        /// The heap behaves like a list that is searched linearly.
         #[test]
         fn the_earliest_comes_first(
             settings in prop::collection::vec((0_u32..40, prop::option::of(0_u64..50)), 1..400),

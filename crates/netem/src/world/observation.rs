@@ -10,7 +10,7 @@ use crate::link::DropCause;
 use crate::node::Node;
 use crate::packet::{Packet, Payload};
 
-/// Bytes of a capture, if the caller does not begin one of another size: 256 MiB.
+/// The default maximum size of a capture: 256 MiB.
 const CAPTURE_LIMIT: usize = 256 << 20;
 
 /// The end of a link at which packets are captured.
@@ -75,7 +75,7 @@ pub enum Observation {
 }
 
 impl fmt::Display for Record {
-    /// One line, the same for the same run: two runs are compared by their lines.
+    /// One line, identical for identical runs: two runs are compared by their lines.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (seconds, nanoseconds) = (self.time.as_secs(), self.time.subsec_nanos());
         write!(f, "{seconds}.{nanoseconds:09} ")?;
@@ -106,7 +106,7 @@ struct Records {
     missed: u64,
 }
 
-/// Who looks on. A world without any pays for one comparison a packet.
+/// The observers of a world. Without any, they cost one comparison per packet.
 #[derive(Debug, Default)]
 pub(super) struct Observers {
     capture: Option<Capture>,
@@ -118,7 +118,7 @@ impl Observers {
         self.capture.is_none() && self.records.is_none()
     }
 
-    /// A packet passes one end of a link.
+    /// Reports that a packet passes one end of a link.
     pub(super) fn packet<B: Payload>(
         &mut self,
         time: Duration,

@@ -32,7 +32,7 @@ fn packet(bytes: usize) -> Packet {
     }
 }
 
-/// Sends packets at given times, notes when packets come, and may send them back.
+/// Sends packets at given times, records when packets arrive, and may send them back.
 #[derive(Default)]
 struct Host {
     to_send: VecDeque<(Duration, u32, Packet)>,
@@ -175,7 +175,7 @@ fn a_node_with_a_timeout_in_the_past_does_not_stop_time() {
     assert_eq!(world.node(id).0, 101);
 }
 
-/// Arrivals at the far end of a lossy link, in a world with so many other lossy links before it.
+/// Arrivals at the far end of a lossy link, in a world with this many lossy links added before it.
 fn arrivals_beside(others: u32, seed: u64) -> Vec<(Duration, u32, usize)> {
     let mut world = World::new(seed);
     let times = |interface| (0..200_u64).map(move |at| (at, interface, 500));

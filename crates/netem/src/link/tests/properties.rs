@@ -4,12 +4,12 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Something that happens to a link.
+/// An event of a link.
 #[derive(Clone, Debug)]
 enum Step {
-    /// So many microseconds pass; then what has arrived is taken out.
+    /// This many microseconds pass; then arrived packets are taken out.
     Pass(u64),
-    /// A packet of so many bytes comes, that may be cut or not.
+    /// A packet of this size arrives, which may be fragmented or not.
     Offer(usize, bool, u8),
     Change(LinkChange),
 }
@@ -94,7 +94,7 @@ prop_compose! {
 }
 
 /// Runs the steps, calling as often as a simulation does, or only when something is offered or
-/// taken: what arrived when, and the link.
+/// taken. Returns the arrivals and the link.
 fn run(config: &LinkConfig, seed: u64, steps: &[Step], exact: bool) -> (Vec<(u64, Packet)>, Link) {
     let mut link = Link::new(config.clone(), seed);
     let (mut now, mut arrived) = (Duration::ZERO, Vec::new());
@@ -112,7 +112,7 @@ fn run(config: &LinkConfig, seed: u64, steps: &[Step], exact: bool) -> (Vec<(u64
             Step::Offer(bytes, whole, ecn) => {
                 let packet = numbered(number as u32, *bytes);
                 let packet = Packet { dont_fragment: *whole, ecn: *ecn, ..packet };
-                // What was dropped is in the counters.
+                // Drops are in the counters.
                 let _ = link.offer(now, packet);
             }
             Step::Change(change) => link.change(now, change.clone()),
@@ -132,7 +132,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Every packet that was offered or made is delivered, dropped for a cause, or still there.
+    /// Every packet offered or duplicated is delivered, dropped for a cause, or in the link.
     #[test]
     fn no_packet_is_unaccounted_for(config in any_config(), seed: u64, steps in steps()) {
         let (arrived, link) = run(&config, seed, &steps, true);
@@ -152,7 +152,7 @@ proptest! {
         prop_assert!(arrived.is_sorted_by_key(|(_, packet)| number(packet)));
     }
 
-    /// From one arrival to a later one, no more bits arrive than the rate allows for that time.
+    /// Between two arrivals, no more bits arrive than the rate allows for that time.
     #[test]
     fn no_rate_is_exceeded(
         rate in 10_000_u64..1_000_000_000,

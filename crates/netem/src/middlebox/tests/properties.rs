@@ -16,8 +16,8 @@ fn talk() -> impl Strategy<Value = Talk> {
 }
 
 proptest! {
-    /// What goes out comes from the one address, with a right checksum; an answer to it comes back
-    /// to the host that spoke, as if nothing stood between; two hosts never share a port.
+    /// Outgoing packets have the NAT's address and a valid checksum; an answer reaches the host
+    /// that sent first, with its own address; two hosts never share a port.
     #[test]
     fn replies_reach_the_host_that_asked(
         mapping in dependence(),
@@ -48,7 +48,7 @@ proptest! {
         prop_assert!(nat.mappings() <= 2 * usize::from(last_port - 1999));
     }
 
-    /// No box loses count, whatever comes in.
+    /// The counters of every box add up, whatever arrives.
     #[test]
     fn no_packet_is_unaccounted_for(
         packets in prop::collection::vec(

@@ -40,7 +40,7 @@ prop_compose! {
     }
 }
 
-/// Packets of a host: milliseconds, to whom, bytes.
+/// Packets of a host: time in milliseconds, destination, bytes.
 type Sending = Vec<(u64, usize, usize)>;
 
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ struct Plan {
 fn plan() -> impl Strategy<Value = Plan> {
     (2_usize..6).prop_flat_map(|hosts| {
         let links = prop::collection::vec((any_link(), any_link()), hosts);
-        // The last one is nobody's address: the router has no route to it.
+        // The last address is unused: the router has no route to it.
         let sending = prop::collection::vec((0_u64..300, 0..=hosts, 24_usize..1500), 0..40);
         let cuts = prop::collection::vec((0_u64..300, 0..hosts, 1_u64..50), 0..3);
         (links, prop::collection::vec(sending, hosts), cuts)
@@ -140,8 +140,8 @@ impl Star {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// What hosts sent and links doubled has arrived, was dropped by a link, had no route, or is
-    /// still on its way, at any time.
+    /// At any time, each packet that a host sent or a link duplicated has arrived, was dropped by a
+    /// link, had no route, or is in flight.
     #[test]
     fn no_packet_is_unaccounted_for(plan in plan(), seed: u64, stops in [0_u64..400, 0_u64..400]) {
         let mut star = build(&plan, seed);

@@ -8,7 +8,7 @@ use crate::middlebox::mtu::{Answer, MtuLimit};
 use crate::packet::Payload;
 use crate::router::Router;
 
-/// So many bytes of one number, or bytes.
+/// A number of equal bytes, or bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Value {
     Number(u8, usize),
@@ -37,7 +37,7 @@ impl Payload for Value {
     }
 }
 
-/// Sends what it has, and keeps what comes.
+/// Sends its packets, and stores those that arrive.
 #[derive(Default)]
 struct End<P> {
     to_send: Vec<P>,
@@ -85,7 +85,7 @@ impl<P: Payload> Node<P> for Station<P> {
     }
 }
 
-/// What came through two nodes in the way, what happened, and a capture of it.
+/// What arrived through two nodes on the path, the recorded events, and a capture.
 fn through<P: Payload>(
     to_send: Vec<P>,
     box_in_the_way: Option<usize>,
@@ -123,7 +123,7 @@ fn values_behave_like_their_bytes() {
         assert_eq!(happened, expected);
         assert!(captured == written, "what a capture shows");
         assert_eq!(values.iter().map(Value::to_bytes).collect::<Vec<_>>(), bytes);
-        // Nobody who need not has looked inside.
+        // Only nodes that need the bytes have encoded the payload.
         let untouched = values.iter().filter(|value| matches!(value, Value::Number(..))).count();
         match limit {
             Some(_) => assert_eq!(untouched, 0),
