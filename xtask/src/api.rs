@@ -1,7 +1,7 @@
 //! `cargo xtask api`: the public surface of each library, item by item, as it was reviewed.
 //!
-//! What `cargo public-api` lists is held against `api.txt` of the crate, so that nothing becomes public, or
-//! stops being so, by the way. Implementations that are derived, automatic or for everything are left out.
+//! The output of `cargo public-api` is compared with the crate's `api.txt`, so that nothing becomes public, or
+//! stops being public, by accident. Implementations that are derived, automatic or for everything are left out.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,14 +9,14 @@ use std::path::PathBuf;
 
 use crate::run::{command, output, works, workspace};
 
-/// The program that lists public items. Others may write the same item another way.
+/// The program that lists public items. Other versions may print the same item differently.
 const TOOL_VERSION: &str = "0.52.0";
 
 /// A library with a list.
 struct Library {
     package: &'static str,
     folder: &'static str,
-    /// The features with which it has to have the surface of the list, each as options of cargo.
+    /// The features with which its surface must match the list, each as options of cargo.
     features: &'static [&'static [&'static str]],
 }
 
@@ -33,14 +33,14 @@ const LIBRARIES: [Library; 4] = [
     Library { package: "eyas-http", folder: "crates/http", features: DEFAULT },
 ];
 
-/// Compares the lists of the packages named, or of all, with what is public; with `--bless` writes them.
+/// Compares the lists of the named packages, or of all, with their public items; `--bless` writes the lists.
 pub(crate) fn main(options: &[&str]) -> Result<(), String> {
     let (flags, packages): (Vec<&str>, Vec<&str>) =
         options.iter().partition(|option| option.starts_with('-'));
     let is_blessed = match flags.as_slice() {
         [] => false,
         ["--bless"] => true,
-        _ => return Err("api knows --bless and the names of packages".into()),
+        _ => return Err("api takes --bless and the names of packages".into()),
     };
     let chosen = choose(&packages)?;
     if let Some(missing) = missing() {
@@ -66,7 +66,7 @@ pub(crate) fn main(options: &[&str]) -> Result<(), String> {
     }
 }
 
-/// What is needed for it and not on this machine.
+/// The required tool that is missing on this machine.
 pub(crate) fn missing() -> Option<String> {
     if !works("cargo", &["+nightly", "--version"]) {
         return Some("no nightly Rust: rustup toolchain install nightly".into());
@@ -88,7 +88,7 @@ fn choose(packages: &[&str]) -> Result<Vec<&'static Library>, String> {
     Ok(LIBRARIES.iter().filter(is_chosen).collect())
 }
 
-/// Writes the list, and gives it.
+/// Writes the list and returns it.
 fn bless(library: &Library) -> Result<String, String> {
     let found = library.surface(library.features[0])?;
     let path = library.list();
@@ -96,7 +96,7 @@ fn bless(library: &Library) -> Result<String, String> {
     Ok(found)
 }
 
-/// Holds what is public against the list, and gives it.
+/// Compares the public items with the list and returns them.
 fn check(library: &Library) -> Result<String, String> {
     let path = library.list();
     let listed = fs::read_to_string(&path)
@@ -123,7 +123,7 @@ impl Library {
         workspace().join(self.folder).join("api.txt")
     }
 
-    /// What is public, an item a line.
+    /// The public items, one per line.
     fn surface(&self, features: &[&str]) -> Result<String, String> {
         let mut words = vec!["+nightly", "public-api", "--package", self.package, "-sss"];
         words.extend_from_slice(features);
@@ -131,7 +131,7 @@ impl Library {
     }
 }
 
-/// How much is public, and how much of that is data to fill in or look at.
+/// The number of public items, and how many of them are fields and variants.
 fn sizes(surface: &str) -> String {
     let is_part = |line: &&str| {
         let line = line.strip_prefix("#[non_exhaustive] ").unwrap_or(line);
@@ -142,7 +142,7 @@ fn sizes(surface: &str) -> String {
     format!("{} public items, {parts} of them fields and variants", surface.lines().count())
 }
 
-/// The lines that only one of the two has, or has more often.
+/// The lines that only one of the two has, or has more often than the other.
 fn differences(listed: &str, found: &str) -> Vec<String> {
     let mut counts: BTreeMap<&str, i32> = BTreeMap::new();
     for line in found.lines() {
@@ -167,7 +167,7 @@ mod tests {
         let found = "pub fn a::two()\npub fn a::three()\n";
         let told = ["  removed pub fn a::one()", "  added   pub fn a::three()"];
         assert_eq!(differences(listed, found), told);
-        // Two implementations may be written alike.
+        // Two implementations may have the same text.
         assert_eq!(differences("impl A\n", "impl A\nimpl A\n"), ["  added   impl A"]);
     }
 

@@ -6,7 +6,7 @@
 //! | `python` | the package for Python beside other clients for it, likewise |
 //! | `lab` | one sweep on one machine, on executors and by shards, into `docs/clusters.md` |
 //! | `cost` | CPU and memory per connection beside plain hyper and quinn, and noq |
-//! | `verdict` | whether the ratios that we want hold, in words |
+//! | `verdict` | whether the expected ratios hold, in words |
 //! | `race` | instructions per operation of the race engine |
 //! | `sctp` | messages through an association beside other stacks, in interleaved rounds |
 //! | `sockets` | programs for the kernel's SCTP under `eyas sctp run`, beside usrsctp's API and our driver |
@@ -14,11 +14,11 @@
 //! | `arena` | a network namespace with Caddy in it, and packet filters |
 //! | `programs` | where the programs are, how they are installed and started |
 //! | `versions` | which versions were measured |
-//! | `relay` | `eyas proxy`, `eyas serve --upstream` and `eyas tunnel` beside what does the like |
+//! | `relay` | `eyas proxy`, `eyas serve --upstream` and `eyas tunnel` compared with similar programs |
 //! | `server` | a program that listens, as long as something is measured |
 //! | `rival` | a client that answers rounds on its standard output |
 //! | `statistics` | median and 95th percentile |
-//! | `front` | what of the first table stands in the README |
+//! | `front` | the part of the first table that is in the README |
 //! | `page` | writing between the marks of a page; machine and commit |
 
 mod arena;
@@ -51,21 +51,21 @@ pub(crate) fn main(options: &[&str]) -> Result<(), String> {
         ["sctp", rest @ ..] => sctp::main(rest),
         ["sim", rest @ ..] => sim::main(rest),
         ["sockets", rest @ ..] => sockets::main(rest),
-        _ => Err("bench knows http, lab, python, race, relay, sctp, sim and sockets".into()),
+        _ => Err("the benchmarks are http, lab, python, race, relay, sctp, sim and sockets".into()),
     }
 }
 
 /// The options that the benchmarks take.
 struct Options {
-    /// Rounds to run; the benchmark's own number if it is not said.
+    /// Rounds to run; by default the benchmark's own number.
     rounds: Option<usize>,
     /// Print the tables and leave the page as it is.
     dry: bool,
-    /// Measure little: to see that all works, not for the page.
+    /// Measure little, only to see that everything works; not for the page.
     quick: bool,
-    /// Install and build what is measured, and leave it at that: the machine is quiet afterwards.
+    /// Only install and build what is measured, so that the machine is quiet afterwards.
     build: bool,
-    /// Said by the benchmark to itself: the namespaces are there.
+    /// Passed by the benchmark to itself: the namespaces exist.
     inside: bool,
 }
 
@@ -79,16 +79,16 @@ impl Options {
                 "--dry" => options.dry = true,
                 "--build" => options.build = true,
                 "--inside" => options.inside = true,
-                // What is measured in a hurry does not go into the page.
+                // Quick measurements do not go into the page.
                 "--quick" => (options.quick, options.dry) = (true, true),
                 "--rounds" => {
                     let number = rest.next().and_then(|text| text.parse().ok());
                     let number = number.filter(|number| *number > 0);
-                    options.rounds = Some(number.ok_or("--rounds wants a number above 0")?);
+                    options.rounds = Some(number.ok_or("--rounds needs a number above 0")?);
                 }
                 other => {
                     let known = "--rounds N, --quick, --dry and --build";
-                    return Err(format!("bench knows {known}; not {other}"));
+                    return Err(format!("bench takes {known}, not {other}"));
                 }
             }
         }

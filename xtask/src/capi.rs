@@ -12,19 +12,19 @@ use crate::run::{check, command, output, target, works, workspace};
 
 /// The package.
 const PACKAGE: &str = "crates/capi";
-/// Where it has programs of C and C++: examples, and tests of what only a program of C can show.
+/// Its programs in C and C++: examples, and tests that need a C program.
 const PROGRAMS: [&str; 2] = ["examples", "tests/programs"];
-/// The version of the library, which is the workspace's.
+/// The version of the library: the workspace's.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// What programs name that were linked to it: build.rs of the package says the same to the linker.
+/// The soname that linked programs refer to; the package's build.rs passes the same to the linker.
 const SONAME: &str = "libeyas.so.0";
-/// What a program needs that takes the static library (rustc --print native-static-libs).
+/// The libraries that a statically linked program needs (rustc --print native-static-libs).
 const STATIC: &str = "-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc";
 /// Warnings that are errors.
 const STRICT: [&str; 4] = ["-Wall", "-Wextra", "-Werror", "-pedantic"];
-/// What is read, written or freed where it must not be, and what is definitely lost, ends a program under
-/// valgrind with an error. What is uninitialised valgrind cannot tell here: it takes for it the tags that the
-/// assembly of ring makes, and the padding that optimised code of Rust compares along with values.
+/// Invalid reads, writes and frees, and definite leaks, make valgrind fail. Uninitialised values are not checked:
+/// valgrind reports false positives for the tags that ring's assembly computes, and for padding that optimised Rust
+/// code compares along with values.
 const VALGRIND: [&str; 8] = [
     "-q",
     "--fair-sched=try",
@@ -36,7 +36,7 @@ const VALGRIND: [&str; 8] = [
     "--errors-for-leak-kinds=definite",
 ];
 
-/// What is asked for.
+/// The parsed options.
 #[derive(Debug, Default, PartialEq)]
 struct Wanted {
     /// Where to install, instead of testing.
@@ -67,13 +67,13 @@ fn parse(options: &[&str]) -> Result<Wanted, String> {
                 let prefix = options.next().map(|prefix| workspace().join(prefix));
                 wanted.install = prefix;
             }
-            _ => return Err("capi knows --install PREFIX and --dev".into()),
+            _ => return Err("capi takes --install PREFIX and --dev".into()),
         }
     }
     Ok(wanted)
 }
 
-/// The directory that the libraries are in. Together with the command, of whose dependencies it is made.
+/// Builds the libraries, and the command with the same dependencies; returns the libraries' directory.
 fn build(dev: bool) -> Result<PathBuf, String> {
     let words: &[&str] = match dev {
         true => &["build", "--locked", "--package", "eyas-capi"],
@@ -85,7 +85,7 @@ fn build(dev: bool) -> Result<PathBuf, String> {
     Ok(target().join(if dev { "debug" } else { "release" }))
 }
 
-/// Puts everything below a prefix, as a package has it.
+/// Installs everything below a prefix, as a package does.
 fn install(built: &Path, prefix: &Path) -> Result<(), String> {
     let package = workspace().join(PACKAGE);
     let library = prefix.join("lib");
@@ -128,12 +128,12 @@ fn test(built: &Path) -> Result<(), String> {
         let mut run = command(&program, &[""; 0]);
         installed.run(run.env("ASAN_OPTIONS", "detect_stack_use_after_return=1"))?;
     }
-    // One is enough to see that nothing is missing.
+    // One program is enough to see that nothing is missing.
     if let Some(source) = programs.first() {
         let program = installed.compile(source, Kind::Static)?;
         check(&mut command(&program, &[""; 0]))?;
     }
-    println!("{} programs of C and C++ are fine", programs.len());
+    println!("{} programs in C and C++ passed", programs.len());
     Ok(())
 }
 
@@ -154,7 +154,7 @@ fn sources() -> Result<Vec<PathBuf>, String> {
     Ok(all)
 }
 
-/// How a program is made.
+/// How a program is built.
 #[derive(Clone, Copy)]
 enum Kind {
     Shared,
@@ -162,14 +162,14 @@ enum Kind {
     Sanitized,
 }
 
-/// The library where programs find it.
+/// The installed library.
 struct Installed {
     prefix: PathBuf,
     place: PathBuf,
 }
 
 impl Installed {
-    /// What pkg-config says, and nobody else.
+    /// The flags from pkg-config alone.
     fn flags(&self, words: &[&str]) -> Result<Vec<String>, String> {
         let mut asked = command("pkg-config", words);
         asked.arg("eyas").env("PKG_CONFIG_PATH", self.prefix.join("lib/pkgconfig"));
@@ -213,7 +213,7 @@ impl Installed {
         self.run(command("valgrind", &VALGRIND).arg(program))
     }
 
-    /// A symbol more would be one that programs could clash with.
+    /// Programs could clash with any further symbol.
     fn exports_nothing_else(&self) -> Result<(), String> {
         if !works("nm", &["--version"]) {
             println!("SKIPPED symbols: nm is missing");
@@ -268,7 +268,7 @@ mod tests {
         for name in ["libeyas.so", "libeyas.a"] {
             fs::write(built.path().join(name), "").unwrap();
         }
-        // Twice, for an installation replaces an earlier one.
+        // Twice, because an installation replaces an earlier one.
         for _ in 0..2 {
             install(built.path(), prefix.path()).unwrap();
         }

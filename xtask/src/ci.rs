@@ -12,7 +12,7 @@ use steps::{ON_REQUEST, STEPS};
 
 /// How a step ended.
 pub(crate) enum Outcome {
-    /// All is well.
+    /// It passed.
     Passed,
     /// Not run; the text says what was missing.
     Skipped(String),
@@ -20,7 +20,7 @@ pub(crate) enum Outcome {
 
 /// One check.
 pub(crate) struct Step {
-    /// What `--only` and `--skip` call it.
+    /// Its name for `--only` and `--skip`.
     pub(crate) name: &'static str,
     /// What it checks, for people.
     pub(crate) about: &'static str,
@@ -34,7 +34,7 @@ struct Row {
     took: Duration,
 }
 
-/// Runs the steps that the options leave.
+/// Runs the steps that the options select.
 pub(crate) fn main(options: &[&str]) -> Result<(), String> {
     if options == ["--list"] {
         for step in STEPS {
@@ -70,9 +70,11 @@ fn choose(options: &[&str]) -> Result<Vec<&'static Step>, String> {
         let list = match *option {
             "--only" => &mut only,
             "--skip" => &mut skip,
-            other => return Err(format!("ci knows --only STEP, --skip STEP, --list; not {other}")),
+            other => {
+                return Err(format!("ci takes --only STEP, --skip STEP and --list, not {other}"));
+            }
         };
-        let name = *rest.next().ok_or_else(|| format!("{option} wants the name of a step"))?;
+        let name = *rest.next().ok_or_else(|| format!("{option} needs the name of a step"))?;
         if !known().any(|step| step.name == name) {
             let names: Vec<_> = known().map(|step| step.name).collect();
             return Err(format!("no step is called {name}; there are {}", names.join(", ")));

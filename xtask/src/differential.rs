@@ -18,16 +18,15 @@ use cause::Cause;
 
 const GENERATOR: &str = "crates/race/examples/worlds.rs";
 
-/// What one revision did in one world.
+/// The decisions of one revision in one world.
 pub(crate) struct World {
-    /// Its number, and what it is like.
+    /// Its number and its description.
     pub(crate) title: String,
     /// The decisions, with their times.
     pub(crate) lines: Vec<String>,
 }
 
-/// How many worlds show each cause, of what kind the worlds are where that says more, and an
-/// example.
+/// The number of worlds with each cause, their kind where that is informative, and an example.
 type Found = BTreeMap<(Cause, String), (u64, String)>;
 
 struct Options {
@@ -36,7 +35,7 @@ struct Options {
     from: u64,
 }
 
-/// Compares, and prints a table.
+/// Compares the two revisions and prints a table.
 pub(crate) fn main(words: &[&str]) -> Result<(), String> {
     let options = Options::parse(words)?;
     let root = workspace();
@@ -94,7 +93,7 @@ impl Options {
         let mut options = Self { base: String::new(), worlds: 100_000, from: 0 };
         let mut words = words.iter();
         while let Some(word) = words.next() {
-            let value = words.next().ok_or_else(|| format!("{word} wants a value"))?;
+            let value = words.next().ok_or_else(|| format!("{word} needs a value"))?;
             let number = || value.parse().map_err(|error| format!("{word} {value}: {error}"));
             match *word {
                 "--base" => options.base = (*value).to_owned(),
@@ -132,7 +131,7 @@ fn checked_out(root: &Path, revision: &str) -> Result<PathBuf, String> {
 fn program(tree: &Path, name: &str, root: &Path) -> Result<PathBuf, String> {
     let target = root.join("target/differential/build");
     let manifest = tree.join("Cargo.toml");
-    // To cargo the two crates are one, so the other one's is still fresh unless it goes.
+    // Cargo takes the two crates for the same one and would consider the other build fresh.
     let clean = ["clean", "--release", "-p", "eyas-race"];
     let build = ["build", "--release", "-p", "eyas-race", "--example", "worlds"];
     for words in [&clean[..], &build] {

@@ -3,14 +3,14 @@
 //! | module | job |
 //! | --- | --- |
 //! | `ci` | every check, one step after another, with times and a summary |
-//! | `tidy` | the house rules that neither the compiler nor clippy knows |
+//! | `tidy` | the house rules that neither the compiler nor clippy checks |
 //! | `api` | the public surface of the libraries, item by item |
 //! | `bench` | the tables of `docs/benchmarks.md` |
 //! | `capi` | the library for C: built, installed, and its examples run |
 //! | `python` | the package for Python: its wheel, and its tests |
 //! | `differential` | what races decide here and in another revision |
-//! | `sockets` | random calls on SCTP sockets, for as long as one has time |
-//! | `run` | starting programs and reading what they say |
+//! | `sockets` | random calls on SCTP sockets, for as long as requested |
+//! | `run` | starting programs and reading their output |
 
 mod api;
 mod bench;

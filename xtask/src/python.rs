@@ -1,5 +1,5 @@
 //! `cargo xtask python`: the package for Python with the command in it, and its tests in an environment
-//! that holds nothing else.
+//! that contains nothing else.
 
 use std::{
     fs,
@@ -8,25 +8,25 @@ use std::{
 
 use crate::run::{check, command, output, target, works, workspace};
 
-/// What makes wheels.
+/// The tool that builds wheels.
 const MATURIN: &str = "maturin==1.16.0";
 /// The package.
 const PACKAGE: &str = "bindings/python";
-/// What goes into the wheel as it is: `scripts` below it are commands.
+/// Files copied into the wheel as they are: `scripts` below it are commands.
 const DATA: &str = "bindings/python/eyas.data";
-/// Whether this is a Python that can make environments, and new enough.
+/// Checks that a Python can create environments and is new enough.
 const IS_GOOD: &str = "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))";
-/// Says which version a Python is, if it is one that can make environments.
+/// Prints the version of a Python, if it can create environments.
 const WHICH: &str = "import ensurepip, sys, venv; print('%d.%d' % sys.version_info[:2])";
 /// The versions of Python that the wheel is for: 3.10 to 3.14.
 const MINORS: std::ops::RangeInclusive<u32> = 10..=14;
 
-/// Builds the wheel and, unless only that is wanted, tests it.
+/// Builds the wheel and, unless `--build` is given, tests it.
 pub(crate) fn main(options: &[&str]) -> Result<(), String> {
     let tests = match options {
         [] => true,
         ["--build"] => false,
-        _ => return Err("python knows --build".into()),
+        _ => return Err("python takes --build".into()),
     };
     let Some(wheel) = wheel()? else { return Ok(()) };
     if !tests {
@@ -39,7 +39,7 @@ pub(crate) fn main(options: &[&str]) -> Result<(), String> {
     run_notebook(&place)
 }
 
-/// Builds the wheel; none where what makes wheels is not to be had, which is said.
+/// Builds the wheel; without the build tool, prints so and returns none.
 pub(crate) fn wheel() -> Result<Option<PathBuf>, String> {
     if !works("python3", &["-c", IS_GOOD]) {
         return Err("python3 is missing, older than 3.10, or has no venv".into());
@@ -55,7 +55,7 @@ pub(crate) fn wheel() -> Result<Option<PathBuf>, String> {
     Ok(Some(wheel))
 }
 
-/// The interpreter of a virtual environment, which is made if it is not there.
+/// The interpreter of a virtual environment, which is created if it does not exist.
 pub(crate) fn environment(place: &Path) -> Result<PathBuf, String> {
     let python = place.join("bin/python");
     if !python.exists() {
@@ -64,20 +64,20 @@ pub(crate) fn environment(place: &Path) -> Result<PathBuf, String> {
     Ok(python)
 }
 
-/// Installs into an environment what the words after `pip install` say.
+/// Runs `pip install` with these arguments in an environment.
 pub(crate) fn install(python: &Path, what: &[&str]) -> Result<(), String> {
     let words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
     check(command(&python.to_string_lossy(), &words).args(what))
 }
 
-/// The command first, for it goes into the wheel.
+/// The command first, because it goes into the wheel.
 fn build(tools: &Path, wheels: &Path) -> Result<PathBuf, String> {
     check(&mut command("cargo", &["build", "--release", "--package", "eyas-cli"]))?;
     let scripts = workspace().join(DATA).join("scripts");
     fs::create_dir_all(&scripts).map_err(|error| of_file(&scripts, &error))?;
     let program = target().join("release/eyas");
     fs::copy(&program, scripts.join("eyas")).map_err(|error| of_file(&program, &error))?;
-    // One wheel is to be there afterwards, this one.
+    // Only this wheel may be there afterwards.
     empty(wheels)?;
     let manifest = format!("{PACKAGE}/Cargo.toml");
     let words = ["-m", "maturin", "build", "--release", "--locked", "--manifest-path", &manifest];
@@ -88,8 +88,8 @@ fn build(tools: &Path, wheels: &Path) -> Result<PathBuf, String> {
     made.next().ok_or_else(|| format!("{} has no wheel in it", wheels.display()))
 }
 
-/// Installs the wheel beside nothing at all, for each version of Python that is there, and does what its
-/// README says. No other program is found there, so no compiler either.
+/// Installs the wheel in an empty environment for each installed version of Python, and follows its README.
+/// No other program can be found there, so no compiler either.
 fn test_alone(place: &Path, wheel: &Path) -> Result<(), String> {
     let pythons = pythons();
     for minor in MINORS {
@@ -110,7 +110,7 @@ fn test_alone(place: &Path, wheel: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Every Python that is found, with its minor version: those of the path, and those of pyenv.
+/// Every Python in the path and in pyenv, with its minor version.
 fn pythons() -> Vec<(u32, PathBuf)> {
     let mut candidates = vec![PathBuf::from("python3")];
     candidates.extend(MINORS.map(|minor| PathBuf::from(format!("python3.{minor}"))));
@@ -126,7 +126,7 @@ fn pythons() -> Vec<(u32, PathBuf)> {
     candidates.into_iter().filter_map(version).collect()
 }
 
-/// A directory that is not there.
+/// A directory that does not exist yet.
 fn empty(place: &Path) -> Result<PathBuf, String> {
     if place.exists() {
         fs::remove_dir_all(place).map_err(|error| of_file(place, &error))?;
@@ -134,7 +134,7 @@ fn empty(place: &Path) -> Result<PathBuf, String> {
     Ok(place.to_path_buf())
 }
 
-/// Installs the wheel where nothing else is, and runs what tests it.
+/// Installs the wheel into an empty environment and runs its tests.
 fn test(place: &Path, wheel: &Path) -> Result<(), String> {
     let python = environment(&empty(&place.join("test"))?)?;
     install(&python, &[&wheel.to_string_lossy()])?;
@@ -158,7 +158,7 @@ fn run_tests(python: &Path, tests: &str) -> Result<(), String> {
 }
 
 fn run_clean(python: &Path, words: &[&str]) -> Result<(), String> {
-    // What is left in __pycache__ of the sources would only be in the way.
+    // A __pycache__ left over in the sources would interfere.
     check(command(&python.to_string_lossy(), words).env("PYTHONDONTWRITEBYTECODE", "1"))
 }
 
@@ -188,7 +188,7 @@ fn pyright(python: &Path, tests: &str) -> Result<(), String> {
         && install(python, &["-r", &format!("{tests}/requirements-pyright.txt")]).is_ok()
         && works(&python.to_string_lossy(), &["-m", "pyright", "--version"]);
     if !is_there {
-        println!("SKIPPED pyright: Node or the package is not to be had here");
+        println!("SKIPPED pyright: Node or the package is not available here");
         return Ok(());
     }
     let words = ["-m", "pyright", "--project", PACKAGE, "--pythonpath"];

@@ -1,4 +1,4 @@
-//! Starting programs and reading what they say.
+//! Starting programs and reading their output.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ pub(crate) fn workspace() -> PathBuf {
     here.parent().unwrap_or(&here).to_path_buf()
 }
 
-/// Where what is built goes.
+/// The target directory.
 pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| workspace().join("target"), |directory| workspace().join(directory))
@@ -21,8 +21,8 @@ pub(crate) fn target() -> PathBuf {
 
 /// A command that runs in the workspace and inherits the terminal.
 ///
-/// The variables that `cargo run` sets are taken away again: with them a nested `cargo` would
-/// keep to this toolchain, or build everything anew.
+/// The variables that `cargo run` sets are removed: with them a nested `cargo` would stay on this
+/// toolchain, or rebuild everything.
 pub(crate) fn command<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> Command {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(workspace()).stdin(Stdio::null());
@@ -40,7 +40,7 @@ pub(crate) fn command<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> Comman
     command
 }
 
-/// Runs to the end; an error says what was run and how it ended.
+/// Runs a command to its end; an error names the command and its exit status.
 pub(crate) fn check(command: &mut Command) -> Result<(), String> {
     let line = shown(command);
     println!("$ {line}");
@@ -48,7 +48,7 @@ pub(crate) fn check(command: &mut Command) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("`{line}` ended with {status}")) }
 }
 
-/// Runs to the end and gives what was printed on standard output.
+/// Runs a command to its end and returns its standard output.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let line = shown(command);
     let output = command
@@ -62,7 +62,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Whether a program can be started and says that all is well.
+/// Whether a program can be started and exits successfully.
 pub(crate) fn works(program: &str, arguments: &[&str]) -> bool {
     command(program, arguments)
         .stdout(Stdio::null())

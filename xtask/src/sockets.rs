@@ -1,5 +1,5 @@
-//! `cargo xtask sockets`: random calls on SCTP sockets beside models of the kernel, and anything that a
-//! program may say to who serves them, for as long as one has time.
+//! `cargo xtask sockets`: random calls on SCTP sockets, compared with models of the kernel, and arbitrary
+//! requests of programs to their supervisor, for as long as requested.
 //!
 //! Each round of calls has another seed, which is printed: `PROPTEST_RNG_SEED` makes the same calls again.
 
@@ -19,7 +19,7 @@ struct Options {
     fuzz: u64,
 }
 
-/// Searches, and ends with the first difference.
+/// Searches, and stops at the first difference.
 pub(crate) fn main(words: &[&str]) -> Result<(), String> {
     let Options { minutes, fuzz } = Options::parse(words)?;
     let first = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |time| time.as_secs());
@@ -59,11 +59,11 @@ impl Options {
                 "--minutes" => &mut options.minutes,
                 "--fuzz" => &mut options.fuzz,
                 other => {
-                    return Err(format!("sockets knows --minutes N and --fuzz N, not {other}"));
+                    return Err(format!("sockets takes --minutes N and --fuzz N, not {other}"));
                 }
             };
             let number = pair.get(1).and_then(|number| number.parse().ok());
-            *place = number.ok_or_else(|| format!("{} wants a number of minutes", pair[0]))?;
+            *place = number.ok_or_else(|| format!("{} needs a number of minutes", pair[0]))?;
         }
         Ok(options)
     }

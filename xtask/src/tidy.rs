@@ -1,13 +1,13 @@
-//! `cargo xtask tidy`: the house rules that neither the compiler nor clippy knows.
+//! `cargo xtask tidy`: the house rules that neither the compiler nor clippy checks.
 //!
 //! | module | rule |
 //! | --- | --- |
-//! | `documents` | a path that a document or the map of a crate names is there |
-//! | `definitions` | a test or a bound that a document names with its file is there |
+//! | `documents` | a path that a document or the map of a crate names exists |
+//! | `definitions` | a test or a bound that a document names with its file exists |
 //! | `conformance` | a clause of `docs/conformance/` names its test, or says why it has none |
 //! | `dependencies` | which of our crates may depend on which |
-//! | `features` | the wheel is made of what the command is made of |
-//! | `layers`, `modules` | which modules of a crate may name which, and no circles |
+//! | `features` | the wheel and the command have the same dependencies and features |
+//! | `layers`, `modules` | which modules of a crate may depend on which, and no cycles |
 //! | `names` | words in public names of the core are in the glossary or in a named source |
 //! | `text` | length of files, tabs, trailing spaces, marks, paths of a machine |
 //! | `tokens` | length of functions, macros and attributes that mean "not done" |
@@ -34,7 +34,7 @@ use crate::run::{command, output, workspace};
 /// Crates that do no I/O and read no clock, by the name of their directory under `crates/`.
 const PURE: [&str; 3] = ["race", "sctp", "netem"];
 
-/// What a rule has to say about a file.
+/// A finding of a rule about a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Finding {
     /// The file from the root of the repository, or the name of a package.
@@ -43,7 +43,7 @@ pub(crate) struct Finding {
     pub(crate) line: usize,
     /// What is wrong and what to do.
     pub(crate) message: String,
-    /// Whether it only wants a look.
+    /// Whether it is only a warning.
     pub(crate) warning: bool,
 }
 
@@ -57,7 +57,7 @@ impl Finding {
     }
 }
 
-/// Holds the repository against every rule and prints what was found.
+/// Checks the repository against every rule and prints the findings.
 pub(crate) fn main() -> Result<(), String> {
     let root = workspace();
     let files = tracked_files()?;
@@ -95,7 +95,7 @@ pub(crate) fn main() -> Result<(), String> {
     if errors == 0 { Ok(()) } else { Err(format!("tidy found {errors} errors")) }
 }
 
-/// Files that git knows or would add.
+/// Files that git tracks or would add.
 fn tracked_files() -> Result<Vec<String>, String> {
     let arguments = ["ls-files", "--cached", "--others", "--exclude-standard"];
     let list = output(&mut command("git", &arguments))?;

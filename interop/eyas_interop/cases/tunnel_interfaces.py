@@ -1,4 +1,4 @@
-"""`eyas tunnel --tun` between two hosts with two lines: ping, iperf3 while a line dies, and nothing left behind."""
+"""`eyas tunnel --tun` between two hosts with two lines: ping, iperf3 while a line fails, and nothing left behind."""
 
 import json
 import os
@@ -78,7 +78,7 @@ def status(ends: Ends, check) -> None:
 
 
 def iperf(ends: Ends, world: World) -> None:
-    """TCP over packets while the second line dies, and a ping after that."""
+    """TCP over packets while the second line fails, and a ping after that."""
     if shutil.which("iperf3") is None:
         world.report.skip("tunnel", "iperf3 by --tun", "iperf3 is not installed")
         return
@@ -91,7 +91,7 @@ def iperf(ends: Ends, world: World) -> None:
     dying.join()
     said = json.loads(ran.stdout)
     amount = said.get("end", {}).get("sum_received", {}).get("bytes", 0)
-    world.report.check("tunnel", "iperf3 by --tun while a line dies", ran.returncode == 0 and amount >= LEAST,
+    world.report.check("tunnel", "iperf3 by --tun while a line fails", ran.returncode == 0 and amount >= LEAST,
                        f"{amount} bytes {said.get('error', '')}")
     pings(ends, world.report.check, "the line that is left")
 

@@ -29,7 +29,7 @@ AMOUNT = 6_000_000
 SHARE = 0.15
 # Bytes that iperf3 has to bring across in its time, however slow this machine is.
 LEAST = 100_000
-# When the second line dies, in seconds from the start.
+# When the second line fails, in seconds from the start.
 DIES = 0.7
 # How long a download may take, and a line until it is used, in seconds.
 PATIENCE = 40
@@ -165,7 +165,7 @@ def both(ends: Ends, world: World) -> None:
     dying.start()
     is_whole, took = ends.fetch(BOTH)
     dying.join()
-    check("tunnel", "a line dies in the middle", is_whole, f"{took:.1f} s; {client.said()[-200:]}")
+    check("tunnel", "a line fails in the middle", is_whole, f"{took:.1f} s; {client.said()[-200:]}")
     client.stop()
 
 

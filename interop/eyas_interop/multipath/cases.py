@@ -42,7 +42,7 @@ def full(transfer: Transfer) -> Seen:
 
 
 def cut(transfer: Transfer) -> Seen:
-    """The last line dies in the middle; its data goes over the others soon."""
+    """The last line fails in the middle; its data goes over the others soon."""
     *left, dying = transfer.lines.all
     moment = []
 

@@ -1,8 +1,8 @@
-//! Why a race decides otherwise than before.
+//! Why a race decides differently than before.
 
 use super::World;
 
-/// What the first difference between two races shows.
+/// The cause shown by the first difference between two races.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cause {
     /// DNS leads to other candidates, or to another order of them.
@@ -114,8 +114,8 @@ fn classify(old: &World, new: &World, place: usize) -> Cause {
 /// The deadline of every world, in milliseconds.
 const DEADLINE: u64 = 30_000;
 
-/// Whether the plans of the two had come apart by then, or come apart in that instant: a plan is
-/// told after what follows from it.
+/// Whether the two plans differ by then or from that instant on: a plan is printed after its
+/// consequences.
 fn is_of_the_plan(old: &World, new: &World, place: usize) -> bool {
     let at = time(old.lines.get(place).map(String::as_str))
         .min(time(new.lines.get(place).map(String::as_str)));
@@ -147,7 +147,7 @@ fn is_crowded(world: &World, before: &[String]) -> bool {
     limit.and_then(|limit| limit.parse().ok()).is_some_and(|limit: usize| started >= limit)
 }
 
-/// Milliseconds; what is not there comes last.
+/// Milliseconds; a missing time sorts last.
 fn time(line: Option<&str>) -> u64 {
     line.and_then(|line| line.split(' ').next()?.parse().ok()).unwrap_or(u64::MAX)
 }

@@ -17,7 +17,7 @@ use super::super::server::Server;
 use super::programs::Programs;
 use super::proxy::loopback;
 use super::traffic::{self, Way, ask, connect, milliseconds};
-use super::tunnel::{BULK, EYAS, FIRST_DIES, KEYSTROKE, MPTCP, SECOND_DIES, SSH, WIREGUARD};
+use super::tunnel::{BULK, EYAS, FIRST_FAILS, KEYSTROKE, MPTCP, SECOND_FAILS, SSH, WIREGUARD};
 use crate::run::{check, command, output};
 
 /// Where the server behind the tunnel is.
@@ -111,7 +111,7 @@ pub(super) fn near(programs: &Programs, directory: &Path, amounts: &Amounts) -> 
             tell(name, BULK, bulk(way, amounts.bytes));
         }
         tell(name, KEYSTROKE, keystrokes(way, amounts.keystrokes));
-        for (line, column) in LINES.into_iter().zip([FIRST_DIES, SECOND_DIES]) {
+        for (line, column) in LINES.into_iter().zip([FIRST_FAILS, SECOND_FAILS]) {
             let change = |state: &str| {
                 check(
                     command(&eyas.to_string_lossy(), &["netem", "change", "--path", line])

@@ -21,9 +21,9 @@ const NAMES: [&str; 4] = [EYAS, MPTCP, SSH, WIREGUARD];
 
 pub(super) const BULK: &str = "bulk, Mbit/s";
 pub(super) const KEYSTROKE: &str = "keystroke, 99th percentile, ms";
-pub(super) const FIRST_DIES: &str = "first line dies, ms";
-pub(super) const SECOND_DIES: &str = "second line dies, ms";
-const COLUMNS: [&str; 4] = [BULK, KEYSTROKE, FIRST_DIES, SECOND_DIES];
+pub(super) const FIRST_FAILS: &str = "first line fails, ms";
+pub(super) const SECOND_FAILS: &str = "second line fails, ms";
+const COLUMNS: [&str; 4] = [BULK, KEYSTROKE, FIRST_FAILS, SECOND_FAILS];
 
 /// Two lines: the Mbit/s of each and its round trip in milliseconds.
 const WORLDS: [[(u32, u32); 2]; 2] = [[(20, 10), (5, 80)], [(10, 10), (10, 100)]];
@@ -37,7 +37,7 @@ const FRAME: f64 = 16_384.0;
 const AROUND_FRAME: f64 = 7.0 + 22.0;
 /// The share of that ceiling that bulk is to have.
 const OF_CEILING: f64 = 0.9;
-/// Milliseconds without anything when a line dies, and beyond the round trip for a keystroke.
+/// Milliseconds without anything when a line fails, and beyond the round trip for a keystroke.
 const SILENT: f64 = 500.0;
 const BEYOND: f64 = 20.0;
 const LOOPBACK: f64 = 3000.0;
@@ -167,7 +167,7 @@ impl Measured {
             let trip = lines.iter().map(|(_, trip)| f64::from(*trip)).fold(f64::INFINITY, f64::min);
             let most = trip + BEYOND;
             add(format!("a keystroke within {most} ms"), of(KEYSTROKE), Bound::AtMost(most), "ms");
-            for column in [FIRST_DIES, SECOND_DIES] {
+            for column in [FIRST_FAILS, SECOND_FAILS] {
                 let line = column.split_once(',').map_or(column, |(line, _)| line);
                 let wanted = format!("{line}: at most {SILENT} ms of silence");
                 add(wanted, of(column), Bound::AtMost(SILENT), "ms");
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn expectations_compare_each_pair_of_rows() {
         let mut first = Figures::default();
-        for (column, figure) in [(BULK, 22.0), (KEYSTROKE, 31.0), (FIRST_DIES, 300.0)] {
+        for (column, figure) in [(BULK, 22.0), (KEYSTROKE, 31.0), (FIRST_FAILS, 300.0)] {
             first.add(EYAS, column, Ok(figure));
         }
         let measured =
@@ -204,7 +204,7 @@ mod tests {
         for row in [
             "| tunnel, 20/10 + 5/80: bulk at least 0.9 × 24.0 Mbit/s | 0.92 | yes |",
             "| tunnel, 20/10 + 5/80: a keystroke within 30 ms | 31.00 ms | **no** |",
-            "| tunnel, 20/10 + 5/80: first line dies: at most 500 ms of silence | 300 ms | yes |",
+            "| tunnel, 20/10 + 5/80: first line fails: at most 500 ms of silence | 300 ms | yes |",
             "| tunnel, 10/10 + 10/100: a keystroke within 30 ms | – | not measured |",
         ] {
             assert!(rows.contains(row), "{row} in {rows}");
