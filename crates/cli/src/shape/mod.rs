@@ -32,10 +32,10 @@ pub(crate) struct PathShape {
     pub(crate) mtu: usize,
 }
 
-/// The object of `eyas get`, beside the race's fields.
+/// The object of `eyas get`, in addition to the race's fields.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct GetShape {
-    /// The URL that was asked for.
+    /// The requested URL.
     pub(crate) url: String,
     /// The URL that answered, after redirects.
     pub(crate) final_url: String,
@@ -43,15 +43,15 @@ pub(crate) struct GetShape {
     pub(crate) status: u16,
     /// `HTTP/1.1`, `HTTP/2` or `HTTP/3`.
     pub(crate) version: &'static str,
-    /// The response headers, as they came.
+    /// The response headers, as received.
     pub(crate) headers: Vec<HeaderShape>,
     /// Bytes of the body as written: after decompression.
     pub(crate) bytes: u64,
     /// The file that the body was written to.
     pub(crate) output: Option<String>,
-    /// When what had happened.
+    /// The timings.
     pub(crate) timings: TimingsShape,
-    /// What carried the last request.
+    /// The connection of the last request.
     pub(crate) connection: ConnectionShape,
     /// The race of the last connection that was made.
     #[serde(flatten)]
@@ -63,26 +63,26 @@ pub(crate) struct GetShape {
 pub(crate) struct HeaderShape {
     /// Its name, in lower case.
     pub(crate) name: String,
-    /// Its value; bytes that are no UTF-8 are replaced.
+    /// Its value; bytes that are not UTF-8 are replaced.
     pub(crate) value: String,
 }
 
-/// When what had happened, since the run began.
+/// Timings since the start of the run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct TimingsShape {
-    /// DNS had given the first address.
+    /// DNS returned the first address.
     pub(crate) dns_ms: Option<f64>,
     /// The transport of the winner was up.
     pub(crate) transport_ms: Option<f64>,
     /// The security layer of the winner was up.
     pub(crate) security_ms: Option<f64>,
-    /// The response's headers were there.
+    /// The response's headers were received.
     pub(crate) headers_ms: f64,
-    /// The body was there and written.
+    /// The body was received and written.
     pub(crate) total_ms: f64,
 }
 
-/// What carried a request.
+/// The connection of a request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct ConnectionShape {
     /// As in [`WinnerJson`](eyas::race::report::WinnerJson).
@@ -93,9 +93,9 @@ pub(crate) struct ConnectionShape {
     pub(crate) address: String,
     /// The version of the security protocol, such as `TLSv1.3`.
     pub(crate) protocol: Option<String>,
-    /// The application protocol agreed on, such as `h2`.
+    /// The negotiated application protocol, such as `h2`.
     pub(crate) alpn: Option<String>,
-    /// The round trip of the handshake.
+    /// The round-trip time of the handshake.
     pub(crate) rtt_ms: Option<f64>,
     /// Why it was chosen.
     pub(crate) reasons: Vec<String>,

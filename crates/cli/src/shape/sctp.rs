@@ -1,16 +1,16 @@
-//! The object of `eyas sctp status`, read as a supervisor shows itself and printed as `docs/json.md` has
-//! it.
+//! The object of `eyas sctp status`, read from a supervisor and printed as described in
+//! `docs/json.md`.
 
 use serde::{Deserialize, Serialize};
 
 /// The object of `eyas sctp status`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct SctpStatusShape {
-    /// Those that were found.
+    /// The supervisors found.
     pub(crate) supervisors: Vec<SupervisorShape>,
 }
 
-/// Who has the sockets of programs.
+/// A supervisor, which owns the sockets of programs.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct SupervisorShape {
     /// Its process.
@@ -23,9 +23,9 @@ pub(crate) struct SupervisorShape {
     pub(crate) carrier: String,
     /// Its own UDP port.
     pub(crate) udp_port: Option<u16>,
-    /// The UDP port at which peers are spoken to first.
+    /// The UDP port of peers that packets are sent to initially.
     pub(crate) peer_udp_port: Option<u16>,
-    /// Whether new data takes all paths.
+    /// Whether new data is sent on all paths.
     pub(crate) multipath: bool,
     /// The addresses that sockets may use now.
     pub(crate) addresses: Vec<String>,
@@ -33,40 +33,40 @@ pub(crate) struct SupervisorShape {
     pub(crate) up_ms: f64,
     /// Its sockets.
     pub(crate) sockets: Vec<SocketShape>,
-    /// Its associations, those whose socket was closed included.
+    /// Its associations, including those whose socket was closed.
     pub(crate) associations: Vec<AssociationShape>,
-    /// What was counted over all associations.
+    /// Counters over all associations.
     pub(crate) counters: CountersShape,
-    /// Options that programs asked for and did not get (`ENOPROTOOPT`).
+    /// Options that programs asked for and that are not supported (`ENOPROTOOPT`).
     pub(crate) unknown_options: Vec<OptionShape>,
 }
 
 /// A socket.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct SocketShape {
-    /// Its number there.
+    /// Its number in the supervisor.
     pub(crate) id: u64,
-    /// Which addresses it takes.
+    /// The address family that it accepts.
     pub(crate) domain: DomainShape,
-    /// What it is to its program.
+    /// Its type, as its program sees it.
     pub(crate) style: StyleShape,
     /// `closed`, `bound`, `listening`, `connecting`, `connected` or `ended`.
     pub(crate) state: String,
     /// Its SCTP port, 0 if it has none yet.
     pub(crate) port: u16,
-    /// The addresses that it is bound to; none if to all.
+    /// The addresses that it is bound to; empty if to all.
     pub(crate) addresses: Vec<String>,
     /// Its associations.
     pub(crate) associations: Vec<i32>,
-    /// Connections that wait for `accept`.
+    /// Connections waiting for `accept`.
     pub(crate) backlog: u64,
-    /// Bytes of notifications and messages that wait here, beside those of the associations.
+    /// Bytes of notifications and messages waiting here, in addition to those of the associations.
     pub(crate) queued: u64,
-    /// What `poll` says, such as `IN|OUT`.
+    /// The result of `poll`, such as `IN|OUT`.
     pub(crate) readiness: String,
 }
 
-/// Which addresses a socket takes.
+/// The address family of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum DomainShape {
     /// `AF_INET`.
@@ -77,7 +77,7 @@ pub(crate) enum DomainShape {
     Inet6,
 }
 
-/// What a socket is to its program.
+/// The type of a socket, as its program sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum StyleShape {
     /// `SOCK_STREAM`.
@@ -91,15 +91,15 @@ pub(crate) enum StyleShape {
 /// An association.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct AssociationShape {
-    /// As programs know it.
+    /// Its identifier, as programs see it.
     pub(crate) id: i32,
-    /// Its socket; none once that was closed.
+    /// Its socket; none once it was closed.
     pub(crate) socket: Option<u64>,
-    /// RFC 9260 §4, such as `ESTABLISHED`.
+    /// The state (RFC 9260 §4), such as `ESTABLISHED`.
     pub(crate) state: String,
     /// Our SCTP port.
     pub(crate) local_port: u16,
-    /// The peer's.
+    /// The peer's SCTP port.
     pub(crate) remote_port: u16,
     /// Streams to send on.
     pub(crate) outbound_streams: u16,
@@ -109,7 +109,7 @@ pub(crate) struct AssociationShape {
     pub(crate) peer_window: u32,
     /// Our window, in bytes.
     pub(crate) window: u32,
-    /// Bytes handed in and not yet acknowledged.
+    /// Bytes submitted and not yet acknowledged.
     pub(crate) send_queue: u64,
     /// Its paths.
     pub(crate) paths: Vec<SocketPathShape>,
@@ -118,17 +118,17 @@ pub(crate) struct AssociationShape {
 /// A path of an association.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct SocketPathShape {
-    /// The peer's address; the port is that of the UDP encapsulation, 0 without.
+    /// The peer's address; the port is that of the UDP encapsulation, 0 without it.
     pub(crate) remote: String,
     /// Our address, if it is not left to the routing.
     pub(crate) local: Option<String>,
     /// `active`, `inactive`, `potentially-failed` or `unconfirmed`.
     pub(crate) state: String,
-    /// Whether new data takes it.
+    /// Whether new data is sent on it.
     pub(crate) primary: bool,
     /// Congestion window, in bytes.
     pub(crate) congestion_window: u64,
-    /// Bytes under way.
+    /// Bytes in flight.
     pub(crate) outstanding: u64,
     /// Smoothed round-trip time, once measured.
     pub(crate) smoothed_rtt_ms: Option<f64>,
@@ -138,16 +138,16 @@ pub(crate) struct SocketPathShape {
     pub(crate) mtu: u64,
 }
 
-/// What was counted over all associations.
+/// Counters over all associations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct CountersShape {
-    /// Packets taken in.
+    /// Packets received.
     pub(crate) packets_in: u64,
-    /// Packets given out.
+    /// Packets sent.
     pub(crate) packets_out: u64,
-    /// Packets for a port that nobody has there.
+    /// Packets for an unused port.
     pub(crate) packets_for_others: u64,
-    /// Packets for no association.
+    /// Packets that belong to no association.
     pub(crate) out_of_the_blue: u64,
     /// Packets too short, malformed, or with a wrong checksum.
     pub(crate) broken_packets: u64,
@@ -157,23 +157,23 @@ pub(crate) struct CountersShape {
     pub(crate) retransmissions: u64,
     /// Chunks received again.
     pub(crate) duplicate_data: u64,
-    /// Associations that were opened or taken in.
+    /// Associations opened or accepted.
     pub(crate) associations: u64,
 }
 
-/// An option that was not there.
+/// An unsupported option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct OptionShape {
-    /// `SOL_SCTP` is 132.
+    /// The level; `SOL_SCTP` is 132.
     pub(crate) level: i32,
     /// Its number.
     pub(crate) name: i32,
-    /// How often it was asked for.
+    /// How often it was requested.
     pub(crate) count: u64,
 }
 
 impl SupervisorShape {
-    /// Reads what a supervisor shows of itself.
+    /// Reads the report of a supervisor.
     pub(crate) fn read(shown: &[u8]) -> serde_json::Result<Self> {
         let mut shape: Self = serde_json::from_slice(shown)?;
         for path in shape.associations.iter_mut().flat_map(|one| &mut one.paths) {

@@ -1,5 +1,5 @@
-//! The object of `eyas tunnel status`: a tunnel writes it to who asks, and it is printed as `docs/json.md`
-//! has it.
+//! The object of `eyas tunnel status`: a tunnel sends it on request, and it is printed as described in
+//! `docs/json.md`.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::millis;
 /// The object of `eyas tunnel status`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct TunnelStatusShape {
-    /// Those that were found.
+    /// The tunnels found.
     pub(crate) tunnels: Vec<TunnelShape>,
 }
 
@@ -27,9 +27,9 @@ pub(crate) struct TunnelShape {
     pub(crate) version: String,
     /// `client` or `server`.
     pub(crate) role: String,
-    /// The server as the client was told of it, or where the server listens.
+    /// The server as given to the client, or the address that the server listens on.
     pub(crate) name: String,
-    /// What is forwarded, in words.
+    /// The forwards, as text.
     pub(crate) forwards: Vec<String>,
     /// How long it has been running.
     pub(crate) up_ms: f64,
@@ -40,74 +40,74 @@ pub(crate) struct TunnelShape {
 /// A session.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct TunnelSessionShape {
-    /// Who is at the other end: a server's name, or what `authorized_keys` calls a key.
+    /// The other end: a server's name, or the name of a key in `authorized_keys`.
     pub(crate) peer: String,
-    /// Where the other end was when it was connected.
+    /// The address of the other end when it was connected.
     pub(crate) remote: String,
-    /// What carries it.
+    /// The transport.
     pub(crate) transport: String,
     /// How long it has been up.
     pub(crate) up_ms: f64,
-    /// Bytes of connections so far, to the other end.
+    /// Bytes of connections sent to the other end so far.
     pub(crate) sent: u64,
-    /// The same, from it.
+    /// Bytes of connections received from it.
     pub(crate) received: u64,
     /// Streams of the transport in use.
     pub(crate) streams: usize,
     /// Packets of an interface, if both ends have one.
     #[serde(default)]
     pub(crate) packets: Option<PacketsShape>,
-    /// The lines.
+    /// Its paths.
     pub(crate) paths: Vec<TunnelPathShape>,
-    /// How many channels there are.
+    /// The number of channels.
     pub(crate) channels: usize,
-    /// Those of them that have carried most.
+    /// The channels that have carried the most data.
     pub(crate) busiest: Vec<ChannelShape>,
 }
 
 /// Packets of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct PacketsShape {
-    /// Packets that were sent.
+    /// Packets sent.
     pub(crate) sent: u64,
     /// Their bytes.
     pub(crate) sent_bytes: u64,
-    /// Packets that have come.
+    /// Packets received.
     pub(crate) received: u64,
     /// Their bytes.
     pub(crate) received_bytes: u64,
-    /// Packets that waited for too long.
+    /// Packets dropped because they had waited too long.
     pub(crate) late: u64,
-    /// Packets that were too many to wait.
+    /// Packets dropped because the queue was full.
     pub(crate) overflow: u64,
-    /// Packets that came with a source that is not the other end's.
+    /// Received packets with a source address that does not belong to the other end.
     pub(crate) forged: u64,
-    /// What came and is no packet.
+    /// Received data that is not a packet.
     pub(crate) malformed: u64,
-    /// Packets that came and that the interface did not take.
+    /// Received packets that the interface did not accept.
     pub(crate) refused: u64,
 }
 
-/// A path. What is counted is what this end sends.
+/// A path. The counts are of data sent by this end.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct TunnelPathShape {
     /// Our address, if it is known.
     pub(crate) local: Option<String>,
-    /// The other end's.
+    /// The other end's address.
     pub(crate) remote: String,
     /// `active`, `inactive`, `potentially-failed` or `unconfirmed`.
     pub(crate) state: String,
-    /// Whether it is the one that is used where only one is.
+    /// Whether it is the path in use, where only one is used.
     pub(crate) primary: bool,
     /// The smoothed round trip.
     pub(crate) rtt_ms: Option<f64>,
     /// The congestion window, in bytes.
     pub(crate) window: Option<u64>,
-    /// Bytes that have arrived.
+    /// Bytes delivered.
     pub(crate) delivered: u64,
-    /// Bytes that were lost.
+    /// Bytes lost.
     pub(crate) lost: u64,
-    /// Bits that arrived in a second, of late. A tunnel does not say so: who asks twice knows.
+    /// The recent rate in bits per second. A tunnel does not report it; it follows from two reports.
     pub(crate) rate: Option<f64>,
 }
 
@@ -116,23 +116,23 @@ pub(crate) struct TunnelPathShape {
 pub(crate) struct ChannelShape {
     /// Its number.
     pub(crate) id: u32,
-    /// The stream that it is on.
+    /// Its stream.
     pub(crate) stream: u16,
     /// `connect`, `listen`, `accepted` or `packets`.
     pub(crate) kind: String,
-    /// Where it leads, where is listened, who has connected, or what a client's interface has.
+    /// Its destination, listening address, connected peer, or the addresses of a client's interface.
     pub(crate) place: String,
-    /// Whether this end has opened it.
+    /// Whether this end opened it.
     pub(crate) own: bool,
-    /// Whether it was not answered yet.
+    /// Whether it has not been answered yet.
     pub(crate) waiting: bool,
-    /// Bytes that were sent.
+    /// Bytes sent.
     pub(crate) sent: u64,
-    /// Bytes that have come.
+    /// Bytes received.
     pub(crate) received: u64,
-    /// Bytes that wait to be sent.
+    /// Bytes waiting to be sent.
     pub(crate) unsent: usize,
-    /// Bytes that nobody has read yet.
+    /// Bytes not read yet.
     pub(crate) unread: usize,
 }
 
@@ -213,11 +213,11 @@ impl From<&ChannelReading> for ChannelShape {
 }
 
 impl TunnelShape {
-    /// Says of each path at which rate it was used since the same tunnel looked like this.
+    /// Computes the rate of each path since an earlier report of the same tunnel.
     pub(crate) fn compare(&mut self, before: &Self, passed: Duration) {
         for session in &mut self.sessions {
             let is_same = |one: &&TunnelSessionShape| {
-                // Another session cannot be younger and have come before.
+                // Another session cannot be younger than an earlier report.
                 (&one.peer, &one.remote, one.up_ms <= session.up_ms)
                     == (&session.peer, &session.remote, true)
             };
