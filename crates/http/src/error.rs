@@ -208,9 +208,9 @@ struct Inner {
     status: Option<http::StatusCode>,
     source: Option<Box<dyn StdError + Send + Sync>>,
     trace: Option<Box<Trace>>,
-    /// What broke the connection, where that says something about its path.
+    /// The cause of the broken connection, if it is informative about its path.
     broke: Option<Cause>,
-    /// The detail says what to do next, better than the kind could.
+    /// The detail states what to do next, more precisely than the kind could.
     advised: bool,
     /// What was followed before.
     redirected: Vec<Redirect>,
@@ -260,7 +260,7 @@ impl Error {
         self
     }
 
-    /// Says what broke the connection, where that says something about its path.
+    /// Sets the cause of the broken connection, if it is informative about its path.
     pub(crate) fn breaking(mut self, cause: Option<Cause>) -> Self {
         self.0.broke = cause;
         self

@@ -88,7 +88,7 @@ async fn accept<R>(
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = place.leave.cancelled() => {}
-                // Who hangs up before the answer is told nothing.
+                // A client that disconnects before the answer gets nothing.
                 _ = connection => {}
             }
         });

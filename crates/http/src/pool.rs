@@ -61,9 +61,9 @@ pub(crate) struct Pool(Arc<Shared>);
 struct Shared {
     limits: PoolLimits,
     origins: Mutex<Origins>,
-    /// Rung whenever a connection comes free, arrives or goes.
+    /// Notified whenever a connection becomes free, is added or ends.
     changed: Arc<Notify>,
-    /// Ends what runs in the background when the last handle is dropped.
+    /// Ends background tasks when the last handle is dropped.
     background: CancellationToken,
     _ends_background: DropGuard,
 }
@@ -106,7 +106,7 @@ impl Pool {
         self.0.lock().has_http3(key)
     }
 
-    /// Puts a better connection into the place of what the origin has.
+    /// Replaces the origin's connection with a better one.
     pub(crate) fn upgrade(&self, key: &Key, sender: Sender, report: Arc<ConnectionReport>) {
         let connection = Connection::new(sender, report, self.0.slot(key));
         // A connection takes the lock when it is dropped, so none is dropped under it.
@@ -129,7 +129,7 @@ impl Pool {
         self.0.changed.notify_waiters();
     }
 
-    /// Closes what is idle and lets what is in flight end: the network has changed.
+    /// Closes idle connections and lets exchanges in flight end, after a change of network.
     pub(crate) fn clear(&self) {
         let closing = self.0.lock().clear();
         drop(closing);

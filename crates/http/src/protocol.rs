@@ -34,7 +34,7 @@ pub(crate) const MAX_HEAD_FIELDS: usize = 100;
 /// version.
 const MAX_INFORMATIONAL: usize = 16;
 
-/// The peer goes on sending informational responses and comes to no final one.
+/// The peer keeps sending informational responses without a final one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("more than {MAX_INFORMATIONAL} informational responses arrived, and no final one")]
 struct TooManyInformational;

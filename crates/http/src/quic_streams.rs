@@ -44,7 +44,7 @@ type Waiting<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send + Sync>>;
 
 /// Whom the streams serve.
 pub(crate) trait Side: Clone + Send + Sync + Unpin + 'static {
-    /// Whether that is a client, who opens the requests' streams (RFC 9114 §6.1).
+    /// Whether this is a client, which opens the requests' streams (RFC 9114 §6.1).
     const IS_CLIENT: bool;
 
     /// What is kept for as long as the sending half of a request's stream.
@@ -125,7 +125,7 @@ impl<S: Side> quic::Connection<Bytes> for Streams<S> {
         loop {
             let (mut send, mut recv) = ready!(next(&mut self.bidirectional, cx))?;
             if self.common.side.turns_away() {
-                // Closed streams are what is wanted: nothing to do about an error.
+                // The streams are to be closed, so an error needs no handling.
                 let _ = send.reset(code(Code::H3_REQUEST_REJECTED.value()));
                 let _ = recv.stop(code(Code::H3_REQUEST_REJECTED.value()));
                 continue;

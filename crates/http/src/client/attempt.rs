@@ -24,7 +24,7 @@ const MAX_TRIES: usize = 4;
 
 const ALT_USED: http::HeaderName = http::HeaderName::from_static("alt-used");
 
-/// A response's head with what carried it.
+/// A response's head with its connection.
 pub(super) struct Answered {
     pub(super) response: Response<Body>,
     pub(super) report: Arc<ConnectionReport>,
@@ -100,7 +100,7 @@ fn is_misdirected(
 struct Failed {
     failure: SendFailure,
     reused: bool,
-    /// Whether a body that cannot be had again is gone.
+    /// Whether a body that cannot be sent again has been consumed.
     sent_body: bool,
 }
 
@@ -215,7 +215,7 @@ fn request(
     request
 }
 
-/// Takes what the response says of alternative services.
+/// Stores the alternative services announced by the response.
 fn learn(inner: &Inner, route: &Route, report: &ConnectionReport, headers: &HeaderMap) {
     if !alternatives::count(inner, route) {
         return;

@@ -12,7 +12,7 @@ use crate::{
     pool::{Key, Leased, Permit},
 };
 
-/// Opens a connection for the route; the permit says that this request is to do it.
+/// Opens a connection for the route; the permit makes this request the one to do it.
 pub(super) async fn open(
     inner: &Arc<Inner>,
     route: &Route,

@@ -27,7 +27,7 @@ pub(super) struct Limits {
     pub(super) deadline: Option<Instant>,
 }
 
-/// A body as the connection gives it, made sure of.
+/// A body from the connection, with its invariants checked.
 pub(super) struct Guarded {
     inner: Body,
     expected: Option<u64>,

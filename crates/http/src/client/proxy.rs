@@ -66,14 +66,14 @@ impl Default for Proxy {
 pub(super) struct ProxyAddress {
     pub(super) host: String,
     pub(super) port: u16,
-    /// Who asks, for SOCKS.
+    /// The credentials for SOCKS.
     user: Option<(String, String)>,
     pub(super) spoken: Spoken,
     /// For proxies that speak HTTP.
     pub(super) authorization: Option<HeaderValue>,
 }
 
-/// What a proxy speaks.
+/// The protocol of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Spoken {
     Http,
@@ -184,7 +184,7 @@ pub(super) async fn socks5(
         .map_err(|error| Error::new(Kind::Proxy, error.to_string()))
 }
 
-/// A connection to a proxy that is open already, for what would open one.
+/// An open connection to a proxy, for code that would otherwise open one.
 struct Opened(Option<ByteStream>);
 
 impl Service<Uri> for Opened {

@@ -190,7 +190,7 @@ impl Client {
     }
 }
 
-/// Why there is no answer.
+/// Why no answer arrived.
 struct Missed {
     error: Error,
     /// Whether the connection may just have grown old.

@@ -8,11 +8,11 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-/// The connections that are open at once, at most.
+/// The maximum number of open connections.
 const MOST: usize = 16;
 
-/// The connections that are open. There is always room for one more: the one that has been there
-/// longest of whoever has most of them makes it.
+/// The open connections. There is always room for one more: the oldest connection of the address
+/// with the most of them is closed for it.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     open: Mutex<Open>,
@@ -37,7 +37,7 @@ struct Connection {
 pub(super) struct Place {
     places: Arc<Places>,
     number: u64,
-    /// Cancelled when somebody else needs the place.
+    /// Cancelled when the place is needed for another connection.
     pub(super) leave: CancellationToken,
 }
 

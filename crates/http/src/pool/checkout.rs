@@ -16,7 +16,7 @@ use crate::{connection_report::ConnectionReport, protocol::Sender};
 /// end, rather than open another.
 const RETURN_TIME: Duration = Duration::from_millis(10);
 
-/// What [`Pool::checkout`] gives.
+/// The result of [`Pool::checkout`].
 pub(crate) enum Checkout {
     /// A connection to use.
     Ready(Leased),
@@ -54,7 +54,7 @@ impl Pool {
         }
     }
 
-    /// Takes back an HTTP/1.1 connection once its exchange is over; the others were never gone.
+    /// Returns an HTTP/1.1 connection to the pool once its exchange is over; others never leave it.
     pub(crate) fn give_back(&self, key: &Key, leased: Leased) {
         if leased.version() >= Version::HTTP_2 {
             return;
@@ -91,7 +91,7 @@ impl Permit {
         Some(leased)
     }
 
-    /// Makes the new connection known and gives the use of it.
+    /// Publishes the new connection and returns a use of it.
     pub(crate) fn opened(self, sender: Sender, report: Arc<ConnectionReport>) -> Option<Leased> {
         let pool = self.pool.upgrade()?;
         let connection = Connection::new(sender, report, pool.0.slot(&self.key));

@@ -51,7 +51,7 @@ pub(super) struct State {
 }
 
 impl Connection {
-    /// The sender, for who waits until the exchange is over.
+    /// The sender, for waiting until the exchange is over.
     pub(super) fn sender_mut(&mut self) -> &mut Sender {
         &mut self.sender
     }
@@ -91,7 +91,7 @@ impl Connection {
         self.sender.share().map(|sender| Leased::new(sender, Arc::clone(&self.state)))
     }
 
-    /// The hold of the one request that it can take.
+    /// The reservation of the one request that it can carry.
     pub(super) fn into_lease(self) -> Leased {
         Leased::new(self.sender, self.state)
     }
@@ -103,7 +103,7 @@ pub(crate) struct Leased {
     hold: UseGuard,
     /// Whether an earlier request had used the connection: it may have gone stale.
     pub(crate) reused: bool,
-    /// Whether what is sent goes out before the handshake is complete.
+    /// Whether data is sent before the handshake is complete.
     pub(crate) early: bool,
 }
 

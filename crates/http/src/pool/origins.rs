@@ -54,7 +54,7 @@ pub(super) enum Next {
 pub(super) struct Conditions<'a> {
     pub(super) limits: &'a PoolLimits,
     pub(super) now: Instant,
-    /// Whether to wait for what is about to come back.
+    /// Whether to wait for a connection that is about to be returned.
     pub(super) patient: bool,
 }
 
@@ -104,7 +104,7 @@ impl Origins {
         }
         let dialling: usize = self.origins.values().map(|origin| origin.dialling).sum();
         if self.open + dialling >= limits.total {
-            // Its place comes free when it is dropped; whoever waits is told then.
+            // Its place becomes free when it is dropped, which wakes the waiters.
             closing.extend(self.longest_idle());
             return Next::Wait;
         }

@@ -17,7 +17,7 @@ const CONNECTION_FIELDS: [HeaderName; 5] = [
     HeaderName::from_static("proxy-connection"),
 ];
 
-/// Takes out what must not go over HTTP/2 or 3; the authority is in the URI there.
+/// Removes fields that are not allowed in HTTP/2 and 3; the authority is in the URI there.
 pub(super) fn strip_connection_fields(headers: &mut HeaderMap) {
     for name in &CONNECTION_FIELDS {
         headers.remove(name);

@@ -23,7 +23,7 @@ use crate::{Body, Error, Kind};
 /// One HTTP/1.1 connection; one request at a time.
 pub(crate) struct Http1 {
     sender: http1::SendRequest<QueuedBody>,
-    /// Requests carry the whole URI, as a proxy wants it (RFC 9112 §3.2.2).
+    /// Requests carry the whole URI, as proxies require (RFC 9112 §3.2.2).
     to_proxy: bool,
 }
 
@@ -69,7 +69,7 @@ impl Http1 {
         mut request: Request<Body>,
     ) -> Result<Response<Incoming>, SendFailure> {
         fields::set_host(&mut request);
-        // HTTP/1.0 only for who asks for it.
+        // HTTP/1.0 only on request.
         if request.version() != Version::HTTP_10 {
             *request.version_mut() = Version::HTTP_11;
         }
@@ -79,7 +79,7 @@ impl Http1 {
         let too_many = watch_informational(&mut request);
         let sent = tokio::select! {
             biased;
-            // The connection ends with the exchange that nobody waits for any more.
+            // The connection ends with the abandoned exchange.
             () = too_many.notified() => {
                 return Err(SendFailure::new(TooManyInformational.into()));
             }

@@ -34,13 +34,13 @@ const TUNNEL_WINDOWS: (u32, u32) = (1024 * 1024, (1 << 31) - 1);
 #[derive(Clone)]
 pub(crate) struct Http2 {
     sender: http2::SendRequest<QueuedBody>,
-    /// Whether the peer takes an extended CONNECT (RFC 8441 §3), once its settings are here.
+    /// Whether the peer accepts extended CONNECT (RFC 8441 §3), once its settings have arrived.
     extended_connect: watch::Receiver<Option<bool>>,
 }
 
 impl Http2 {
     /// Takes over a stream. The connection runs in its own task, which ends with the last handle.
-    /// Where the streams are `tunnels`, one that nobody reads stops itself alone.
+    /// If the streams are `tunnels`, an unread one stops only itself.
     pub(crate) async fn start<S>(stream: S, tunnels: bool) -> Result<Self, Error>
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -55,7 +55,7 @@ impl Http2 {
             .max_header_list_size(u32::try_from(MAX_HEAD_BYTES).unwrap_or(u32::MAX));
         let stream = Followed::new(stream);
         let greeting = stream.greeting();
-        // Boxed, for it is large, and who waits for a connection need not be.
+        // Boxed because it is large, so that futures waiting for a connection stay small.
         let (sender, mut connection) = Box::pin(builder.handshake(TokioIo::new(stream)))
             .await
             .map_err(|error| Error::from_source(Kind::Protocol, error))?;
@@ -78,10 +78,10 @@ impl Http2 {
         self.sender.is_closed()
     }
 
-    /// Whether the server takes an extended CONNECT, once that is known.
+    /// Whether the server accepts extended CONNECT, once that is known.
     pub(crate) async fn takes_extended_connect(&mut self) -> bool {
         let known = self.extended_connect.wait_for(Option::is_some).await;
-        // A connection that has ended takes none.
+        // A connection that has ended accepts none.
         known.is_ok_and(|takes| *takes == Some(true))
     }
 

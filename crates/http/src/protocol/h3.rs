@@ -28,7 +28,7 @@ use crate::{
     quic_streams::{ConnectionDatagrams, FrameError, Opener, Side, StreamDatagrams, Streams},
 };
 
-/// The client's side of a connection: quinn notes what moves.
+/// The client's side of a connection: quinn records its activity.
 #[derive(Clone)]
 struct ClientSide {
     tunnels: bool,
@@ -75,10 +75,10 @@ impl Http3 {
         builder
             .max_field_section_size(MAX_HEAD_BYTES as u64)
             .enable_datagram(tunnels)
-            // A peer that grants little could hold up a request with what nobody needs.
+            // A peer that grants few streams could delay a request with unnecessary ones.
             .send_grease(false);
         let streams = Streams::new(quic.clone(), ClientSide { tunnels }, MAX_HEAD_BYTES);
-        // Boxed, for it is large, and who waits for a connection need not be.
+        // Boxed because it is large, so that futures waiting for a connection stay small.
         let (mut connection, sender) = Box::pin(builder.build(streams))
             .await
             .map_err(|error| connection_error(Kind::Protocol, &error))?;
@@ -111,10 +111,10 @@ impl Http3 {
         self.going_away.load(Ordering::Relaxed) || self.quic.close_reason().is_some()
     }
 
-    /// Whether the server takes an extended CONNECT, once that is known.
+    /// Whether the server accepts extended CONNECT, once that is known.
     pub(crate) async fn takes_extended_connect(&mut self) -> bool {
         let known = self.offers.wait_for(Option::is_some).await;
-        // A connection that has ended takes none.
+        // A connection that has ended accepts none.
         known.is_ok_and(|offers| offers.is_some_and(|offers| offers.extended_connect))
     }
 

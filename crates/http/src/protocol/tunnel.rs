@@ -19,14 +19,14 @@ use crate::{Body, Error, Kind, pipe::pipe, quic_streams::StreamDatagrams};
 pub(crate) trait TunnelIo: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> TunnelIo for T {}
 
-/// What a server says to a CONNECT or an upgrade.
+/// A server's answer to a CONNECT or an upgrade.
 pub(crate) enum Tunnelling {
     Open(Box<dyn TunnelIo>, Option<StreamDatagrams>),
     Refused(Response<Body>),
 }
 
 impl Sender {
-    /// Sends a CONNECT and waits for what is said to it.
+    /// Sends a CONNECT and waits for the answer.
     pub(crate) async fn tunnel(&mut self, request: Request<()>) -> Result<Tunnelling, SendFailure> {
         let empty = |request: Request<()>| request.map(|()| Body::empty());
         match self {

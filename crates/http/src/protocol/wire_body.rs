@@ -19,7 +19,7 @@ fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Optio
         if let Some(found) = error.downcast_ref::<E>() {
             return Some(found);
         }
-        // An error of I/O is no source of its own, what it was made of is.
+        // Skip the I/O error itself and use the error inside it.
         next = match error.downcast_ref().and_then(io::Error::get_ref) {
             Some(cause) => Some(cause),
             None => error.source(),
@@ -30,7 +30,7 @@ fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Optio
 
 /// Converts a failure that occurred before the head of the response.
 pub(super) fn request_error(error: hyper::Error) -> Error {
-    // What our own body source said is the cause, not the connection.
+    // The error of our own body source is the cause, not the connection.
     if let Some(own) = find::<Error>(&error) {
         return Error::new(own.kind(), own.detail().to_owned());
     }

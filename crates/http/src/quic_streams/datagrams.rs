@@ -43,7 +43,7 @@ impl ConnectionDatagrams {
             let payload = frame.slice_ref(rest);
             self.0.map(|streams| {
                 if let Some(stream) = streams.get(&quarter) {
-                    // Who does not take them in time loses them.
+                    // A receiver that is too slow loses them.
                     let _ = stream.try_send(payload);
                 }
             });

@@ -10,7 +10,7 @@
 
 use bytes::{Buf, Bytes};
 
-/// The most bytes of one frame that is kept whole, beside what a message's head may have.
+/// The maximum size of a frame that is buffered whole, except for a message's head.
 pub(super) const FRAME_SLACK: u64 = 64 * 1024;
 
 /// The most bytes of a unidirectional stream that is not the control stream (the QPACK streams:
@@ -26,7 +26,7 @@ const DATA_FRAME: u64 = 0x00;
 /// What is wrong with the frames of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FrameError {
-    /// A frame is announced, or a stream goes on, for longer than we keep.
+    /// A frame or a stream exceeds what we buffer.
     #[error("a frame or stream of the peer exceeds the limit")]
     TooLong,
     /// The stream ended within a `DATA` frame.
@@ -61,7 +61,7 @@ impl Frames {
         Self { limit, state: State::StreamType, head: Head::NEW }
     }
 
-    /// Takes what comes next from `input`; `None` when that is used up.
+    /// Reads the next item from `input`; `None` when it is exhausted.
     pub(super) fn next(&mut self, input: &mut Bytes) -> Result<Option<Bytes>, FrameError> {
         while !input.is_empty() {
             match self.state {

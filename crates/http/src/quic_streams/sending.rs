@@ -28,7 +28,7 @@ pub(crate) struct Sending<S: Side> {
     /// h3 has not handed the stream to us yet: it still reads the request's head.
     pub(super) is_with_h3: bool,
     has_written: bool,
-    /// What comes next may be the head of a CONNECT.
+    /// The next frame may be the head of a CONNECT.
     may_connect: bool,
     /// Of a request's stream.
     _kept: Option<S::Kept>,
@@ -142,7 +142,7 @@ impl<S: Side> Drop for Sending<S> {
             // h3 answers 431 by itself and leaves the end to quinn.
             let _ = self.stream.finish();
         } else if !self.over {
-            // quinn would finish the stream, and the peer would take a part for the whole.
+            // quinn would finish the stream, and the peer would take a truncated message for a whole one.
             let why =
                 if S::IS_CLIENT { Code::H3_REQUEST_CANCELLED } else { Code::H3_INTERNAL_ERROR };
             let _ = self.stream.reset(code(why.value()));

@@ -43,7 +43,7 @@ pub struct Access {
     pub user_agent: Option<String>,
 }
 
-/// Who is told of each request.
+/// The observer of requests.
 #[derive(Clone)]
 pub(super) struct AccessLog(pub(super) Arc<dyn Fn(&Access) + Send + Sync>);
 
@@ -53,7 +53,7 @@ impl fmt::Debug for AccessLog {
     }
 }
 
-/// A request under way: it is told when this is dropped, so also if nobody waits for its response.
+/// A request in progress: reported when this is dropped, so also if its response is abandoned.
 #[derive(Debug)]
 pub(super) struct Entry {
     log: AccessLog,

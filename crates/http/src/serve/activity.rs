@@ -31,7 +31,7 @@ pub(super) struct Activity {
     /// Requests whose response, or more of it, is still being made: the peer is not to blame for the
     /// silence.
     working: AtomicU32,
-    /// Requests of which more is wanted: for these the peer is to blame after all.
+    /// Requests that wait for more of their body: for these the peer is responsible.
     reading: AtomicU32,
     /// An exchange has ended.
     ended: Notify,
@@ -138,7 +138,7 @@ fn count(counter: &AtomicU32, up: bool) {
     }
 }
 
-/// A byte stream that notes what moves on it, and tells when it is dropped.
+/// A byte stream that records its activity, and signals when it is dropped.
 #[derive(Debug)]
 pub(super) struct Metered<T> {
     inner: T,
@@ -147,7 +147,7 @@ pub(super) struct Metered<T> {
 }
 
 impl<T> Metered<T> {
-    /// Wraps the stream, and returns what ends with it.
+    /// Wraps the stream, and returns a handle that signals its end.
     pub(super) fn new(inner: T, activity: Arc<Activity>) -> (Self, oneshot::Receiver<Infallible>) {
         let (open, dropped) = oneshot::channel();
         (Self { inner, activity, _open: open }, dropped)

@@ -64,9 +64,9 @@ pub(super) async fn respond(
     reply.map(|content| ResponseBody::new(content, fault, counters, exchange, entry))
 }
 
-/// Turns away what nobody should see.
+/// Rejects requests that no service should see.
 fn objection(shared: &Shared, link: &Link, request: &Request<RequestBody>) -> Option<Reply> {
-    // RFC 8470 §5.2: what is not safe to repeat is asked for again after the handshake.
+    // RFC 8470 §5.2: a request that is not safe to repeat is retried after the handshake.
     if link.is_early.load(Relaxed) && !request.method().is_safe() {
         return Some(error(StatusCode::TOO_EARLY, "Send this again after the handshake."));
     }
@@ -148,7 +148,7 @@ pub(super) fn expects_continue<B>(request: &Request<B>) -> bool {
     expect.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"))
 }
 
-/// Tells the client to go on.
+/// Sends 100 Continue.
 pub(super) fn go_on() -> Response<()> {
     let mut response = Response::new(());
     *response.status_mut() = StatusCode::CONTINUE;

@@ -20,13 +20,13 @@ pub(super) enum BodyError {
     /// The request's body is bigger than the server allows.
     #[error("the request body exceeds the limit of {0} bytes")]
     TooLarge(u64),
-    /// The service could not go on.
+    /// The service failed.
     #[error("the service: {0}")]
     Service(BoxError),
     /// The service panicked.
     #[error("the service panicked")]
     Panicked,
-    /// A personality of the test server wants it so.
+    /// A personality of the test server requires it.
     #[error("cut short on purpose")]
     OnPurpose,
 }

@@ -12,7 +12,7 @@ use std::sync::{
 
 use super::Limits;
 
-/// A connection may have this part of what is free.
+/// The part of the free budget that one connection may take.
 const PART: usize = 16;
 
 /// The number of bytes that each request may hold regardless of the budget; limited by the number
@@ -41,7 +41,7 @@ impl Pool {
 
     /// Takes up to `wanted`.
     fn take(&self, used: &AtomicUsize, wanted: usize) -> usize {
-        // Two connections at once may both see what is free for one: over by a piece, at most.
+        // Two connections may both see the same free bytes: the excess is one piece at most.
         let granted = wanted.min(self.room(used));
         self.add(used, granted);
         granted

@@ -14,7 +14,7 @@ pub(super) enum Content {
     Full(Bytes),
     /// What is made as there is room for it.
     Metered(Box<dyn Source>),
-    /// What the caller's service gives.
+    /// The body from the caller's service.
     Service(ServiceBody),
 }
 

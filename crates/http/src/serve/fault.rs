@@ -52,11 +52,11 @@ pub(super) enum FaultKind {
     End,
     /// The message breaks off: the connection ends (HTTP/1), or its stream is reset.
     Break,
-    /// The connection is torn down by whoever waits for this.
+    /// Whoever waits for this resets the connection.
     TearDown(Arc<Notify>),
 }
 
-/// The bytes before the fault get this long to leave, so that what the peer sees is certain.
+/// The bytes before the fault get this long to be sent, so that the peer reliably sees them.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// A fault on its way.
@@ -76,7 +76,7 @@ impl Trigger {
         self.left == 0
     }
 
-    /// Shortens the next piece of the body to what may still leave.
+    /// Shortens the next piece of the body to the bytes that may still be sent.
     pub(super) fn cut(&mut self, data: &mut Piece) {
         data.truncate(usize::try_from(self.left).unwrap_or(usize::MAX));
         self.left -= data.len() as u64;
@@ -94,7 +94,7 @@ impl Trigger {
             FaultKind::Break => Poll::Ready(Some(Err(BodyError::OnPurpose))),
             FaultKind::TearDown(notify) => {
                 notify.notify_one();
-                // Whoever was told drops the connection and this body with it.
+                // The notified task drops the connection, and this body with it.
                 Poll::Pending
             }
         }

@@ -39,7 +39,7 @@ impl Asked {
     }
 }
 
-/// Makes of a reply what can be sent.
+/// Completes a reply so that it can be sent.
 pub(super) fn complete(shared: &Shared, asked: &Asked, mut reply: Reply) -> Reply {
     if reply.status().is_informational() && !is_upgrade(asked, reply.status()) {
         tracing::error!(status = %reply.status(), "the service's response is no final one");
@@ -106,7 +106,7 @@ fn set_length(asked: &Asked, reply: &mut Reply) {
     }
     let is_services = matches!(reply.body(), Content::Service(_));
     match reply.body().remaining() {
-        // A service that leaves the content out says by its own field how much GET would have got.
+        // A service that omits the content states the length for GET in its own field.
         Some(0) if asked.is_head && is_services => {}
         Some(length) => {
             reply.headers_mut().insert(header::CONTENT_LENGTH, length.into());

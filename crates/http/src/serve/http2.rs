@@ -50,7 +50,7 @@ const TUNNEL_WINDOWS: (u32, u32) = (256 * 1024, (1 << 31) - 1);
 /// Bytes of a response that a stream keeps for the socket, once the peer has opened its window.
 const STREAM_SEND_BUFFER: usize = 256 * 1024;
 
-/// Streams that are closed and still known, so that late frames of theirs are no error.
+/// Closed streams that are still remembered, so that late frames on them are not errors.
 const RESET_STREAMS: usize = 32;
 
 /// Streams that a peer has reset before they were looked at; above it, the connection ends.
@@ -135,7 +135,7 @@ where
                 deadline.as_mut().reset(Instant::now() + CLOSING_TIME);
                 conn.graceful_shutdown();
             }
-            // How long this may take is for the server's shutdown to say.
+            // The server's shutdown limits how long this takes.
             () = &mut draining, if !is_closing => {
                 is_closing = true;
                 conn.graceful_shutdown();
@@ -200,7 +200,7 @@ async fn serve_request(
     }
 }
 
-/// Sends the response to a request, unless the peer no longer wants it or is gone.
+/// Sends the response to a request, unless the peer cancelled it or disconnected.
 async fn response(
     shared: &Arc<Shared>,
     link: &Link,
@@ -245,7 +245,7 @@ async fn response(
 enum End {
     /// All of it has been written.
     Delivered,
-    /// The peer wants no more of it, or the connection is gone.
+    /// The peer cancelled it, or the connection has ended.
     Abandoned,
     /// Its body could not be made.
     Broken,
@@ -333,7 +333,7 @@ impl Delivery {
         self.flow.poll_all_taken(cx).map(|()| End::Delivered)
     }
 
-    /// Asks the peer's window for as many bytes as a service has given, and takes what there is.
+    /// Requests window capacity for the bytes of a service, and takes what is available.
     fn make_room(&mut self, prepared: usize) {
         if self.room < prepared.min(PIECE) {
             self.stream.reserve_capacity(self.body.wanted());

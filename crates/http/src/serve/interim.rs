@@ -40,7 +40,7 @@ impl InterimResponses {
     }
 }
 
-/// Those that a service has given, for who writes them.
+/// The responses from a service, for the protocol's writer.
 pub(super) struct Interims(UnboundedReceiver<Response<()>>);
 
 impl Interims {

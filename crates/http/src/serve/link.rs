@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use super::{Transport, activity::Activity, budget::Share};
 
-/// What whoever answers may know of the connection.
+/// What a response may depend on: properties of the connection.
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) remote: SocketAddr,
@@ -21,11 +21,11 @@ pub(super) struct Link {
     pub(super) secure: bool,
     /// What the handshake of TLS agreed on, once it is over.
     pub(super) agreed: OnceLock<Agreed>,
-    /// Whether the handshake still goes on, so that what comes may be a replay.
+    /// Whether the handshake is still in progress, so that requests may be replays.
     pub(super) is_early: Arc<AtomicBool>,
     pub(super) activity: Arc<Activity>,
     pub(super) share: Arc<Share>,
-    /// Told when a faulty server wants the connection reset.
+    /// Notified when a faulty server wants to reset the connection.
     pub(super) tear_down: Arc<Notify>,
 }
 

@@ -5,7 +5,7 @@ use std::io;
 
 use eyas::sockets::{self, Throttle};
 
-/// Who is told.
+/// The receiver of notices, limited in rate.
 pub(super) struct Notices {
     observer: Box<dyn Fn(String) + Send + Sync>,
     throttle: Throttle,
@@ -16,7 +16,7 @@ impl Notices {
         Self { observer: Box::new(observer), throttle: Throttle::default() }
     }
 
-    /// Nobody can be accepted at the moment.
+    /// Reports that no connection can be accepted at the moment.
     pub(super) fn exhausted(&self, error: &io::Error) {
         if self.throttle.permits() {
             (self.observer)(sockets::exhausted(error));

@@ -53,7 +53,7 @@ impl Progress {
         self.calm >= 2
     }
 
-    /// Begins anew at this count.
+    /// Restarts at this count.
     pub(super) fn restart(&mut self, moved: u64) {
         *self = Self { mark: moved, calm: 0 };
     }
@@ -73,7 +73,7 @@ impl Pace {
         Self { rate, progress: Progress::default(), timer: None }
     }
 
-    /// Begins anew: the peer is waited for no longer.
+    /// Restarts: the peer is no longer waited for.
     pub(super) fn rest(&mut self) {
         self.timer = None;
     }

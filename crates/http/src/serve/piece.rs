@@ -16,7 +16,7 @@ use super::budget::Held;
 /// The maximum number of bytes of a response that are read, and passed to a transport, at once.
 pub const PIECE: usize = 128 * 1024;
 
-/// What of one response is on its way, and what has left.
+/// How much of one response is being sent, and how much has been sent.
 #[derive(Debug, Default)]
 pub(super) struct Flow {
     given: AtomicU64,
@@ -79,7 +79,7 @@ impl Piece {
         Self { bytes, held: self.held.clone(), flow: None }
     }
 
-    /// Leaves out what is behind this many bytes.
+    /// Truncates it to this many bytes.
     pub(super) fn truncate(&mut self, length: usize) {
         self.bytes.truncate(length);
     }

@@ -9,10 +9,10 @@ use std::{
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 
-/// What a client of HTTP/2 says first (RFC 9113 §3.4).
+/// The client connection preface of HTTP/2 (RFC 9113 §3.4).
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Reads as much as tells whether a client speaks HTTP/2, and gives the stream back with it.
+/// Reads enough to detect HTTP/2, and returns the stream with the bytes read.
 pub(super) async fn speaks_http2<T>(mut io: T) -> io::Result<(bool, Rewound<T>)>
 where
     T: AsyncRead + Unpin,

@@ -56,14 +56,14 @@ const UNIDIRECTIONAL_STREAMS: u32 = 8;
 /// one in time.
 const FRAME: usize = 16 * 1024;
 
-/// Who takes a frame within this time gets twice as much in the next.
+/// A peer that accepts a frame within this time gets twice as much in the next one.
 const QUICK: Duration = Duration::from_secs(1);
 
 /// Bytes that a connection keeps of request bodies nobody has read yet, over all streams. They are read
 /// when there is room for what they cause, so this is what a peer can make a connection hold.
 const RECEIVE_WINDOW: u32 = 1024 * 1024;
 
-/// The window of one tunnel, in bytes, which it shares with nobody.
+/// The window of one tunnel, in bytes, which is not shared.
 const TUNNEL_WINDOW: u32 = 256 * 1024;
 
 /// Who carries tunnels is asked this often whether it is there, and is gone after that silence, in
@@ -81,7 +81,7 @@ const FAREWELL_ROUND_TRIPS: u32 = 2;
 /// The longest time between a GOAWAY and the close.
 const FAREWELL_MAX: Duration = Duration::from_secs(1);
 
-/// How long QUIC waits beyond what the watch has to say.
+/// How much longer QUIC waits than the watch.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Returns the configuration of the QUIC endpoint.
@@ -402,7 +402,7 @@ async fn exchange(
     }
 }
 
-/// Sends the response to a request, unless the peer is gone.
+/// Sends the response to a request, unless the peer has disconnected.
 async fn respond(
     shared: &Arc<Shared>,
     link: &Link,
@@ -455,7 +455,7 @@ async fn deliver(
     let (head, mut body) = response.into_parts();
     let _open = body.take_exchange();
     send.send_response(http::Response::from_parts(head, ())).await?;
-    // quinn does not tell how much the peer has room for: a peer that takes nothing gets little to hold.
+    // quinn does not report the peer's window, so a peer that accepts nothing gets small pieces.
     let mut room = LEAST_PIECE;
     let mut size = FRAME;
     while let Some(piece) = body.piece(room).await {

@@ -136,7 +136,7 @@ impl RequestBody {
             Source::Http2(body) => ready!(poll_http2(body, &mut self.state, cx)),
             Source::Http3(body) => ready!(poll_http3(body, &mut self.state, cx)),
         };
-        // Behind trailers and errors nothing comes.
+        // Nothing follows trailers and errors.
         if !matches!(&polled, Some(Ok(frame)) if frame.is_data()) {
             self.state = State::Ended;
         }
@@ -151,7 +151,7 @@ fn poll_http2(
 ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
     if *state == State::Data {
         if let Some(data) = ready!(body.poll_data(cx)?) {
-            // It is read only when there is room for what becomes of it.
+            // It is read only when there is room for its data.
             body.flow_control().release_capacity(data.len())?;
             return Poll::Ready(Some(Ok(Frame::data(data))));
         }
@@ -203,7 +203,7 @@ impl Body for RequestBody {
     fn size_hint(&self) -> SizeHint {
         match &self.source {
             Source::Hyper(body) => body.size_hint(),
-            // What a client announces over HTTP/3 nobody has held it to yet.
+            // Over HTTP/3 nothing below has enforced the announced length.
             Source::Http2(_) | Source::Http3(_) => {
                 self.length().map_or_else(SizeHint::default, SizeHint::with_exact)
             }

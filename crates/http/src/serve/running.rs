@@ -7,7 +7,7 @@ use http::HeaderValue;
 
 use super::{ServerIdentity, Stats, sctp, shared::Shared, stream_server::StreamServer};
 
-/// How long a stopped server stays to tell its QUIC peers.
+/// How long a stopped server keeps running to inform its QUIC peers.
 const FAREWELL_TIME: Duration = Duration::from_secs(1);
 
 /// A running server. Dropping it stops the server at once.

@@ -60,7 +60,7 @@ impl SctpService {
         match SctpListener::bind(&parameters) {
             Ok(listener) => Ok(Bound { listener: Some(Arc::new(listener)), missing: None }),
             Err(cause) if self.optional => {
-                // Where the kernel speaks SCTP it may well have the UDP port.
+                // Where the kernel supports SCTP it may well occupy the UDP port.
                 parameters.encapsulation_port = None;
                 Ok(match SctpListener::bind(&parameters) {
                     Ok(listener) => Bound {

@@ -315,7 +315,7 @@ impl ServerBuilder {
         let addresses: Vec<SocketAddr> = bound.iter().map(|bound| bound.address).collect();
         let port = addresses.first().ok_or(ServeError::NoSocket)?.port();
         let sctp = self.bind_sctp(&addresses, identity.as_ref(), &limits)?;
-        // Without TLS nobody would believe it.
+        // Without TLS no client would trust it.
         let listener = sctp.listener.as_ref().filter(|_| identity.is_some());
         let sctp_udp = listener.and_then(|listener| listener.encapsulation_port());
         let alt_svc = self.alt_svc.field(self.versions.http3.then_some(port), sctp_udp);

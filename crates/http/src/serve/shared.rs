@@ -23,7 +23,7 @@ pub(super) struct Shared {
     pub(super) counters: Arc<Counters>,
     /// QUIC handshakes under way.
     pub(super) handshakes: AtomicUsize,
-    /// Cancelled when no new work is wanted.
+    /// Cancelled when no new work is accepted.
     pub(super) drain: CancellationToken,
     /// Cancelled when everything is to end now.
     pub(super) abort: CancellationToken,

@@ -157,7 +157,7 @@ async fn connection(
     permit: Permit,
 ) {
     if tcp.set_nodelay(true).is_err() {
-        // The peer is gone already.
+        // The peer has already disconnected.
         return;
     }
     // What tears a connection down needs a handle of its own, and only a faulty server has one.
@@ -168,7 +168,7 @@ async fn connection(
     drop(permit);
 }
 
-/// Between whom a stream is, and what carries it.
+/// The two ends of a stream, and its transport.
 pub(super) struct Ends {
     pub(super) remote: SocketAddr,
     pub(super) local: Option<SocketAddr>,
@@ -205,7 +205,7 @@ pub(super) async fn speak<S>(
     if is_torn && let Some(torn) = torn {
         return torn.arm();
     }
-    // A service goes on with the stream if it has upgraded the connection: it counts until then.
+    // A service keeps the stream if it upgraded the connection, which counts until the stream ends.
     tokio::select! {
         _ = dropped => {}
         () = shared.abort.cancelled() => {}
@@ -264,7 +264,7 @@ where
         Versions { http2: false, .. } => serve_http1(shared, link, &protocol.http1, io).await,
         Versions { http1: false, .. } => http2::serve(shared, link, &protocol.http2, io).await,
         _ => {
-            // Whoever says nothing, or says it slowly, is idle.
+            // A client that sends nothing, or sends slowly, is idle.
             let idle = link.activity.idle(Rate::least(&shared.limits));
             let begun = tokio::select! {
                 begun = preface::speaks_http2(io) => begun,
@@ -278,7 +278,7 @@ where
             match begun {
                 Ok((true, io)) => http2::serve(shared, link, &protocol.http2, io).await,
                 Ok((false, io)) => serve_http1(shared, link, &protocol.http1, io).await,
-                // Gone before it said anything.
+                // Disconnected before it sent anything.
                 Err(_) => false,
             }
         }
@@ -336,7 +336,7 @@ where
                 deadline.as_mut().reset(Instant::now() + CLOSING_TIME);
                 conn.as_mut().graceful_shutdown();
             }
-            // How long this may take is for the server's shutdown to say.
+            // The server's shutdown limits how long this takes.
             () = &mut draining, if !is_closing => {
                 is_closing = true;
                 conn.as_mut().graceful_shutdown();

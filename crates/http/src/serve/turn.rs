@@ -18,13 +18,13 @@ pub(super) struct Turn {
     service: AtomicBool,
     /// The service wants more of the request's body, and none has come yet.
     request: AtomicBool,
-    /// Bytes of the request's body that have come.
+    /// Bytes of the request's body received.
     received: AtomicU64,
-    /// Both sides speak when they like, so that nobody is to blame for silence.
+    /// Both sides send whenever they like, so neither is blamed for silence.
     tunnel: AtomicBool,
     /// It is for the service to say when it has lasted for too long without a byte.
     unwatched: AtomicBool,
-    /// The client sends its body once it is told to (RFC 9110 §10.1.1).
+    /// The client sends its body once it gets 100 Continue (RFC 9110 §10.1.1).
     expects: AtomicBool,
     invited: Notify,
 }

@@ -42,7 +42,7 @@ pub(super) struct Followed<S> {
     greeting: Arc<Greeting>,
 }
 
-/// Whether whoever reads has dealt with the peer's settings, and who waits for that.
+/// Whether the reader has processed the peer's settings, and who waits for that.
 #[derive(Debug, Default)]
 pub(super) struct Greeting {
     is_over: AtomicBool,
@@ -62,7 +62,7 @@ impl<S> Followed<S> {
         Self { stream, frames: Frames::default(), greeting: Arc::default() }
     }
 
-    /// What tells that the peer's settings are in force.
+    /// Signals that the peer's settings are in force.
     pub(super) fn greeting(&self) -> Arc<Greeting> {
         Arc::clone(&self.greeting)
     }
@@ -74,7 +74,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Followed<S> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        // Whoever asks for more has dealt with all frames that are complete.
+        // A reader that asks for more has processed all complete frames.
         if self.frames.has_settings && !self.greeting.is_over.swap(true, Ordering::AcqRel) {
             self.greeting.waker.wake();
         }

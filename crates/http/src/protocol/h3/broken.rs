@@ -3,7 +3,7 @@
 use eyas::race::evidence::Cause;
 use quinn::ConnectionError;
 
-/// Follows what the peer answers to, as long as something is expected of it.
+/// Tracks which requests the peer answers, while answers are expected.
 pub(super) struct Watch {
     quic: quinn::Connection,
     /// The PINGs sent when the peer was last heard, once it is waited for again.

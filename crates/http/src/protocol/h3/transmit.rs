@@ -19,7 +19,7 @@ pub(super) struct Transmission {
 /// Sends the body: an empty one at once, another in the background.
 pub(super) async fn start(mut stream: SendStream, body: Body) -> Result<Transmission, Error> {
     if http_body::Body::is_end_stream(&body) {
-        // A refusal to read what is nothing (STOP_SENDING) is no failure of the request.
+        // STOP_SENDING for an empty body is not a failure of the request.
         let _ = stream.finish().await;
         return Ok(Transmission { outcome: None });
     }
@@ -47,7 +47,7 @@ async fn transmit(stream: &mut SendStream, mut body: Body) -> Result<(), Error> 
     while let Some(frame) = body.frame().await {
         match frame?.into_data() {
             Ok(data) if data.has_remaining() => match stream.send_data(data).await {
-                // The peer has heard enough (RFC 9114 §4.1): its response says what it thinks.
+                // The peer needs no more of the body (RFC 9114 §4.1): its response decides.
                 Err(h3::error::StreamError::RemoteTerminate { code, .. })
                     if code == Code::H3_NO_ERROR =>
                 {

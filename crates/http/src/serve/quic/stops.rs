@@ -19,14 +19,14 @@ type Stopped = Pin<Box<dyn Future<Output = Result<Option<VarInt>, StoppedError>>
 pub(in crate::serve) struct Stops(Mutex<HashMap<u64, Stopped>>);
 
 impl Stops {
-    /// Takes note of a stream, until what this gives is dropped.
+    /// Registers a stream until the returned value is dropped.
     pub(super) fn list(self: &Arc<Self>, stream: &quinn::SendStream) -> Listed {
         let id = VarInt::from(stream.id()).into_inner();
         self.map(|listed| listed.insert(id, Box::pin(stream.stopped())));
         Listed { stops: Arc::clone(self), id }
     }
 
-    /// Ready when the peer wants no more of the response on this stream.
+    /// Ready when the peer has cancelled the response on this stream.
     pub(super) async fn stopped(&self, id: StreamId) {
         let stopped = self.map(|listed| listed.remove(&id.into_inner()));
         let is_stopped = match stopped {

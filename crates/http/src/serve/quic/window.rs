@@ -51,7 +51,7 @@ impl SendWindow {
     pub(super) fn sent(&self, bytes: usize) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.sent += bytes as u64;
-        // No more than the window can be on its way: what is beyond was acknowledged.
+        // At most the window can be in flight: anything beyond it was acknowledged.
         if state.size >= LAST_WINDOW || state.sent < state.size + state.size / 2 {
             return;
         }

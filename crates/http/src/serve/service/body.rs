@@ -53,7 +53,7 @@ where
 }
 
 /// What a service sends, asked of it frame by frame: the next one once the one before has been given
-/// to the transport. Of each only what is on its way counts as held by the server.
+/// to the transport. Of each, only the bytes being sent count as held by the server.
 pub(in crate::serve) struct ServiceBody {
     /// None once it has ended.
     body: Option<Pin<Box<dyn AnyBody>>>,
