@@ -122,7 +122,7 @@ fn a_replay_is_answered_but_not_executed_again() {
     world.clear_ladder();
     inject(&mut world, socket(A, 0), packet);
     assert_eq!(addresses(&world), [address(A, 0)]);
-    assert!(world.ladder.is_empty(), "{:?}", world.ladder);
+    assert!(world.tap.ladder.is_empty(), "{:?}", world.tap.ladder);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn from_another_address_only_signed_chunks_count() {
         inject(&mut world, elsewhere, rebuilt(&packet, &contents));
     }
     assert_eq!(addresses(&world), [address(A, 0)]);
-    assert!(world.ladder.is_empty(), "nobody is answered: {:?}", world.ladder);
+    assert!(world.tap.ladder.is_empty(), "nobody is answered: {:?}", world.tap.ladder);
     assert_eq!(world.hosts[B].endpoint.counters().out_of_the_blue, before + 5);
     // The peer itself, on the move.
     inject(&mut world, elsewhere, packet);

@@ -45,7 +45,7 @@ fn an_address_is_added_and_verified() {
     assert_eq!(answers(&world, A), [(address(A, 1), OwnAddressChange::Added, None)]);
     let expected = [(address(A, 0), PathState::Active), (address(A, 1), PathState::Active)];
     assert_eq!(paths(&world, B), expected);
-    assert_eq!(world.ladder[..2], ["A -> B  AUTH ASCONF", "A <- B  AUTH ASCONF-ACK"]);
+    assert_eq!(world.tap.ladder[..2], ["A -> B  AUTH ASCONF", "A <- B  AUTH ASCONF-ACK"]);
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn an_address_is_removed() {
 /// An ABORT of `B`'s for `A`: as its own, or as to a stranger's packet.
 fn abort(world: &World, reflected: bool) -> Bytes {
     let abort = [Chunk::Abort(AbortChunk { reflected, causes: Causes::default() })];
-    let wiretap = world.wiretap.as_ref().expect("it was heard");
+    let wiretap = world.tap.wiretap.as_ref().expect("it was heard");
     let [to_a, to_b] = [A, B].map(|host| wiretap.forge(host, &abort).expect("both have spoken"));
     let mut packet = to_a.to_vec();
     if reflected {
@@ -84,7 +84,7 @@ fn abort(world: &World, reflected: bool) -> Bytes {
 fn an_abort_at_an_address_being_removed_is_ignored() {
     for (reflected, after) in [(false, 0), (true, 0), (false, 1000), (true, 1000)] {
         let mut world = World::with(changing(multihomed(A, 2)), changing(multihomed(B, 2)));
-        world.wiretap = Some(Wiretap::default());
+        world.tap.wiretap = Some(Wiretap::default());
         let (a, _) = world.connected();
         world.run_for(Duration::from_secs(10));
         let packet = abort(&world, reflected);
@@ -143,9 +143,13 @@ fn lost_requests_and_answers_are_retransmitted() {
     assert!(world.lost_all());
     assert_eq!(answers(&world, A), [(address(A, 1), OwnAddressChange::Added, None)]);
     assert_eq!(paths(&world, B).len(), 2);
-    let asked =
-        world.ladder.iter().filter(|line| line.contains("ASCONF") && !line.contains("ACK")).count();
-    assert_eq!(asked, 3, "{:#?}", world.ladder);
+    let asked = world
+        .tap
+        .ladder
+        .iter()
+        .filter(|line| line.contains("ASCONF") && !line.contains("ACK"))
+        .count();
+    assert_eq!(asked, 3, "{:#?}", world.tap.ladder);
 }
 
 #[test]

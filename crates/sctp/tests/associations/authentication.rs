@@ -47,7 +47,7 @@ fn data_goes_both_ways_behind_auth() {
     let mut world = World::with(wanting(&MANY), wanting(&MANY));
     sends_bulk(&mut world);
     let data = |line: &String| line.contains("DATA");
-    assert!(world.ladder.iter().filter(|line| data(line)).all(|line| line.contains("AUTH")));
+    assert!(world.tap.ladder.iter().filter(|line| data(line)).all(|line| line.contains("AUTH")));
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn requirements_of_one_side_do_not_bind_the_other() {
     let mut world = World::with(wanting(&[]), wanting(&MANY));
     sends_bulk(&mut world);
     let from_b = |line: &&String| line.contains("A <- B") && line.contains("DATA");
-    assert!(world.ladder.iter().filter(from_b).all(|line| !line.contains("AUTH")));
+    assert!(world.tap.ladder.iter().filter(from_b).all(|line| !line.contains("AUTH")));
 }
 
 #[test]
@@ -121,7 +121,7 @@ const COOKIE_ECHO: [u8; 1] = [10];
 fn a_cookie_may_have_to_come_authenticated() {
     let mut world = World::with(sharing(&[], b"secret"), sharing(&COOKIE_ECHO, b"secret"));
     let (a, _) = world.connected();
-    assert!(world.ladder.iter().any(|line| line.contains("AUTH COOKIE-ECHO")));
+    assert!(world.tap.ladder.iter().any(|line| line.contains("AUTH COOKIE-ECHO")));
     world.send(A, a, 1, "hello");
     world.run_for(Duration::from_secs(1));
     assert_eq!(world.hosts[B].received_messages(), 1);
@@ -141,11 +141,11 @@ fn a_cookie_authenticated_with_another_key_opens_nothing() {
 #[test]
 fn an_unauthenticated_cookie_opens_nothing_if_auth_is_required() {
     let mut world = World::with(wanting(&[]), wanting(&COOKIE_ECHO));
-    world.keep = Some("COOKIE-ECHO");
+    world.tap.keep = Some("COOKIE-ECHO");
     world.lose("COOKIE-ECHO");
     world.connect();
     world.run_for(ms(100));
-    let packet = world.kept.clone().expect("the COOKIE ECHO");
+    let packet = world.tap.kept.clone().expect("the COOKIE ECHO");
     world.inject(B, socket(A, 0), without_auth(&packet));
     world.run_for(ms(100));
     assert_eq!(world.hosts[B].endpoint.associations(), []);
@@ -169,7 +169,7 @@ fn a_cookie_that_comes_again_behind_auth_changes_nothing() {
     world.run_for(Duration::from_secs(5));
     assert_eq!(world.hosts[A].received_messages(), 1);
     assert!(world.hosts[A].endpoint.status(a).is_some());
-    let cookies = world.ladder.iter().filter(|line| line.contains("AUTH COOKIE-ECHO"));
+    let cookies = world.tap.ladder.iter().filter(|line| line.contains("AUTH COOKIE-ECHO"));
     assert_eq!(cookies.count(), 2);
     assert_eq!(world.hosts[B].endpoint.counters().forged_authentications, 0);
 }

@@ -1,6 +1,6 @@
 //! Much data: many messages, many streams, all sizes, windows that close.
 
-use crate::world::{A, B, World, ms};
+use crate::associations::world::{A, B, World, ms};
 use bytes::Bytes;
 use eyas_sctp::error::Error;
 use eyas_sctp::event::Event;
@@ -33,7 +33,7 @@ fn send_all(
 #[test]
 fn a_hundred_thousand_messages_on_a_thousand_streams() {
     let mut world = World::new();
-    world.network.delay = ms(1);
+    world.change_links(|_, link| link.delay = ms(1));
     let (a, b) = world.connected();
     let messages =
         (0..100_000u32).map(|n| ((n % 1000) as u16, Bytes::copy_from_slice(&n.to_be_bytes())));
@@ -114,7 +114,7 @@ fn a_tail_shares_its_packet_with_the_next_head() {
     world.clear_ladder();
     send_all(&mut world, a, (0..400).map(|_| (0, Bytes::from(vec![1; 1452]))));
     world.run_for(ms(10_000));
-    let packets = world.ladder.iter().filter(|line| line.contains("-> B  DATA")).count();
+    let packets = world.tap.ladder.iter().filter(|line| line.contains("-> B  DATA")).count();
     let full = 400 * (1452 + 16) / (1472 - 12);
     assert!(packets <= full * 105 / 100, "{packets} packets where {full} are full");
     assert_eq!(world.hosts[B].received_messages(), 800);

@@ -1,6 +1,6 @@
 //! INIT and COOKIE ECHO where an association is already (RFC 9260 §5.2).
 
-use crate::world::{A, B, PORT, UDP, World, listening, ms, socket};
+use crate::associations::world::{A, B, PORT, UDP, World, listening, ms, socket};
 use eyas_sctp::config::ConnectOptions;
 use eyas_sctp::endpoint::{AssociationState, Endpoint};
 use eyas_sctp::event::Event;
@@ -8,7 +8,7 @@ use eyas_sctp::event::Event;
 fn to(host: usize) -> ConnectOptions {
     let mut options = ConnectOptions::new(socket(host, 0), PORT);
     options.local_port = PORT;
-    options.association = crate::world::quiet();
+    options.association = crate::associations::world::quiet();
     options
 }
 
@@ -52,7 +52,7 @@ fn a_peer_that_restarted_is_recognised() {
     let a = world.connect_with(|options| options.local_port = 5000);
     world.run_for(ms(1000));
     assert_eq!(
-        world.ladder[..4],
+        world.tap.ladder[..4],
         ["A -> B  INIT", "A <- B  INIT-ACK", "A -> B  COOKIE-ECHO", "A <- B  COOKIE-ACK",]
     );
     assert_eq!(world.hosts[B].said().last(), Some(&Event::Restarted));
@@ -70,13 +70,14 @@ fn a_restart_from_another_address_is_refused() {
     let first = world.connect_with(|options| options.local_port = 5000);
     world.finish_handshake(first);
     let mut config = listening();
-    config.addresses = vec![crate::world::address(A, 0), crate::world::address(A, 3)];
+    config.addresses =
+        vec![crate::associations::world::address(A, 0), crate::associations::world::address(A, 3)];
     world.hosts[A].endpoint = Endpoint::new(config, [9; 32], world.now);
     world.hosts[A].events.clear();
     world.clear_ladder();
     world.connect_with(|options| options.local_port = 5000);
     world.run_for(ms(100));
-    assert_eq!(world.ladder, ["A -> B  INIT", "A <- B  ABORT"]);
+    assert_eq!(world.tap.ladder, ["A -> B  INIT", "A <- B  ABORT"]);
     assert_eq!(world.hosts[B].state(), AssociationState::Established);
 }
 
@@ -93,7 +94,7 @@ fn a_restart_during_the_end_has_to_wait_for_it() {
     let second = world.connect_with(|options| options.local_port = 5000);
     world.run_for(ms(10_000));
     assert_eq!(
-        world.ladder[..3],
+        world.tap.ladder[..3],
         ["A -> B  INIT", "A <- B  SHUTDOWN-ACK", "A -> B  SHUTDOWN-COMPLETE"]
     );
     world.finish_handshake(second);
@@ -103,7 +104,7 @@ fn a_restart_during_the_end_has_to_wait_for_it() {
 fn a_second_cookie_echo_is_acknowledged_again() {
     let mut world = World::new();
     world.network.seed(1);
-    world.network.duplication = 1000;
+    world.change_links(|_, link| link.duplication = 1.0);
     let (a, b) = world.connected();
     world.run_for(ms(2000));
     world.send(A, a, 0, "x");

@@ -1,6 +1,7 @@
 //! Data both ways (RFC 9260 §6), and the end (§9.2).
 
-use crate::world::{A, B, World, ms};
+use crate::associations::world::{A, B, World, ms};
+use crate::network::{late, lost};
 use eyas_sctp::endpoint::AssociationState;
 use eyas_sctp::event::Event;
 
@@ -11,7 +12,7 @@ fn a_message_is_acknowledged() {
     world.clear_ladder();
     world.send(A, a, 3, "hello");
     world.run_for(ms(500));
-    assert_eq!(world.ladder[..2], ["A -> B  I-DATA", "A <- B  SACK"]);
+    assert_eq!(world.tap.ladder[..2], ["A -> B  I-DATA", "A <- B  SACK"]);
     let received = &world.hosts[B].received[&b];
     assert_eq!(received.len(), 1);
     assert_eq!(received[0].stream.0, 3);
@@ -48,7 +49,9 @@ fn nothing_is_lost_where_packets_are() {
         let mut world = World::new();
         world.network.seed(seed);
         let (a, b) = world.connected();
-        (world.network.loss, world.network.duplication, world.network.reordering) = (50, 50, 200);
+        world.change_links(|_, link| {
+            (link.loss, link.duplication, link.reordering) = (lost(50), 0.05, late(200, ms(40)));
+        });
         for n in 0..200u32 {
             world.send(A, a, (n % 7) as u16, vec![n as u8; 1 + 41 * n as usize]);
             world.send(B, b, 0, n.to_be_bytes().to_vec());
@@ -75,6 +78,6 @@ fn shutdown_waits_for_all_data() {
     assert_eq!(world.hosts[A].said().last(), Some(&Event::Closed));
     assert_eq!(world.hosts[B].said().last(), Some(&Event::Closed));
     assert_eq!(world.hosts[A].state(), AssociationState::Closed);
-    let end = &world.ladder[world.ladder.len() - 3..];
+    let end = &world.tap.ladder[world.tap.ladder.len() - 3..];
     assert_eq!(end, ["A -> B  SHUTDOWN", "A <- B  SHUTDOWN-ACK", "A -> B  SHUTDOWN-COMPLETE"]);
 }

@@ -1,6 +1,6 @@
 //! What both sides must offer before it is used.
 
-use crate::world::{A, B, World, listening, ms};
+use crate::associations::world::{A, B, World, listening, ms};
 use eyas_sctp::config::EndpointConfig;
 use eyas_sctp::event::Event;
 use eyas_sctp::identifier::StreamId;
@@ -54,7 +54,7 @@ fn interleaving_chooses_the_kind_of_data() {
         world.clear_ladder();
         world.send(A, a, 0, "x");
         world.run_for(ms(100));
-        assert_eq!(world.ladder[0], line);
+        assert_eq!(world.tap.ladder[0], line);
     }
 }
 
@@ -76,7 +76,11 @@ fn what_is_given_up_is_skipped() {
         assert_eq!(received.len(), 1);
         assert_eq!(received[0].clone().into_bytes(), "in time");
         let forward = if interleaving { "I-FORWARD-TSN" } else { "B  FORWARD-TSN" };
-        assert!(world.ladder.iter().any(|line| line.contains(forward)), "{:?}", world.ladder);
+        assert!(
+            world.tap.ladder.iter().any(|line| line.contains(forward)),
+            "{:?}",
+            world.tap.ladder
+        );
         let failed = |event: &Event| {
             matches!(event, Event::SendFailed { stream: StreamId(4), context: 77, sent: true, data, .. }
                 if data == "too late")
@@ -95,16 +99,17 @@ fn congestion_marks_slow_the_sender_and_are_answered() {
     let window = |world: &World| world.hosts[A].status(a).paths[0].congestion_window;
     let mut windows = Vec::new();
     for step in 0..80 {
-        world.network.congested = step < 20;
+        world.tap.congested = step < 20;
         world.run_for(ms(1));
         windows.push(window(&world));
     }
     assert!(!windows.is_sorted(), "it only grew: {windows:?}");
-    assert!(world.ladder.iter().any(|line| line.contains("<- B") && line.contains("ECNE")));
-    assert!(world.ladder.iter().any(|line| line.contains("-> B") && line.contains("CWR")));
+    assert!(world.tap.ladder.iter().any(|line| line.contains("<- B") && line.contains("ECNE")));
+    assert!(world.tap.ladder.iter().any(|line| line.contains("-> B") && line.contains("CWR")));
     world.run_for(ms(5000));
     assert_eq!(world.hosts[B].received_bytes(), 300_000);
-    let echoes = |world: &World| world.ladder.iter().filter(|line| line.contains("ECNE")).count();
+    let echoes =
+        |world: &World| world.tap.ladder.iter().filter(|line| line.contains("ECNE")).count();
     let told = echoes(&world);
     world.send(A, a, 0, vec![0; 50_000]);
     world.run_for(ms(2000));
@@ -114,16 +119,16 @@ fn congestion_marks_slow_the_sender_and_are_answered() {
 #[test]
 fn without_checksums_only_the_handshake_has_them() {
     let mut world = World::with_associations(|config| config.extensions.zero_checksum = true);
-    world.keep = Some("I-DATA");
+    world.tap.keep = Some("I-DATA");
     let (a, _) = world.connected();
     world.send(A, a, 0, "unchecked");
     world.run_for(ms(500));
-    assert_eq!(world.kept.as_ref().unwrap()[8..12], [0; 4]);
+    assert_eq!(world.tap.kept.as_ref().unwrap()[8..12], [0; 4]);
     assert_eq!(world.hosts[B].received_messages(), 1);
-    world.keep = Some("INIT");
+    world.tap.keep = Some("INIT");
     world.connect();
     world.run_for(ms(5));
-    assert_ne!(world.kept.as_ref().unwrap()[8..12], [0; 4]);
+    assert_ne!(world.tap.kept.as_ref().unwrap()[8..12], [0; 4]);
 }
 
 #[test]
@@ -137,7 +142,7 @@ fn nr_sacks_free_what_was_delivered() {
         world.send(A, a, 1, vec![2; 1000]);
     }
     world.run_for(ms(50));
-    assert!(world.ladder.iter().any(|line| line.contains("NR-SACK")), "{:?}", world.ladder);
+    assert!(world.tap.ladder.iter().any(|line| line.contains("NR-SACK")), "{:?}", world.tap.ladder);
     world.run_for(ms(5000));
     assert_eq!(world.hosts[B].received_bytes(), 6000);
 }

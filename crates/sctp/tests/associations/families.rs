@@ -1,6 +1,8 @@
 //! Which kinds of addresses both sides tell each other of (RFC 9260 §3.3.2.1, §5.1.2).
 
-use crate::world::{A, B, World, address, init, listening, ms, multihomed, packet, socket};
+use crate::associations::world::{
+    A, B, World, address, init, listening, ms, multihomed, packet, socket,
+};
 use bytes::Bytes;
 use eyas_sctp::wire::parameter::SupportedAddressTypes;
 use eyas_sctp::wire::{Checksum, Chunk, InitChunk, Packet, Parameter, Parameters};
@@ -30,12 +32,12 @@ fn an_init_ack_lists_what_the_peer_can_use() {
         config.addresses.push(six);
         let mut world = World::with(listening(), config);
         let named = types.map(|(ipv4, ipv6)| SupportedAddressTypes { ipv4, ipv6 });
-        world.keep = Some("INIT-ACK");
+        world.tap.keep = Some("INIT-ACK");
         let parameters = named.map(Parameter::SupportedAddressTypes).into_iter().collect();
         let init = InitChunk { parameters, ..init(77) };
         world.inject(B, socket(A, 0), packet(0, &[Chunk::Init(init)]));
         world.run_for(ms(1));
-        let all = parameters_of(world.kept.as_ref().expect("the INIT ACK"));
+        let all = parameters_of(world.tap.kept.as_ref().expect("the INIT ACK"));
         let listed: Vec<IpAddr> = all.iter().filter_map(Parameter::address).collect();
         assert_eq!(listed, expected, "{types:?}");
     }

@@ -1,6 +1,6 @@
 //! The handshake (RFC 9260 §5.1), with each packet lost in turn, and the state that it leaves.
 
-use crate::world::{A, B, Wiretap, World, listening, ms, multihomed, socket};
+use crate::associations::world::{A, B, Wiretap, World, listening, ms, multihomed, socket};
 use eyas_sctp::endpoint::{AssociationState, PathState};
 use eyas_sctp::event::{Event, LossReason};
 use eyas_sctp::identifier::VerificationTag;
@@ -18,7 +18,7 @@ fn four_packets_open_an_association() {
     let mut world = World::new();
     world.connected();
     assert_eq!(
-        world.ladder[..4],
+        world.tap.ladder[..4],
         ["A -> B  INIT", "A <- B  INIT-ACK", "A -> B  COOKIE-ECHO", "A <- B  COOKIE-ACK",]
     );
     assert_eq!(world.now, ms(40));
@@ -56,7 +56,7 @@ fn silence_ends_after_max_init_retransmits() {
     let id = world.connect();
     world.run_for(Duration::from_secs(1000));
     assert_eq!(world.hosts[A].events, [(id, Event::Lost(LossReason::NoAnswer))]);
-    assert_eq!(world.ladder.len(), 9, "one INIT and eight more");
+    assert_eq!(world.tap.ladder.len(), 9, "one INIT and eight more");
     assert_eq!(world.hosts[A].endpoint.associations(), []);
 }
 
@@ -73,7 +73,7 @@ fn max_init_timeout_limits_the_timeouts_after_the_first() {
     assert_eq!(world.hosts[A].events, []);
     world.run_for(ms(1));
     assert_eq!(world.hosts[A].events, [(id, Event::Lost(LossReason::NoAnswer))]);
-    assert_eq!(world.ladder.len(), 3);
+    assert_eq!(world.tap.ladder.len(), 3);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn what_is_handed_in_early_goes_with_the_cookie() {
     world.send(A, a, 0, "early");
     world.run_for(ms(500));
     assert_eq!(
-        world.ladder[..4],
+        world.tap.ladder[..4],
         [
             "A -> B  INIT",
             "A <- B  INIT-ACK",
@@ -141,7 +141,7 @@ fn the_next_address_is_tried_when_one_is_silent() {
     world.network.cut = vec![0];
     let id = world.connect_with(|options| options.remotes.push(socket(B, 1)));
     world.finish_handshake(id);
-    assert_eq!(world.ladder[..2], ["A -> B  INIT (lost)", "A -> B  INIT (network 1)"]);
+    assert_eq!(world.tap.ladder[..2], ["A -> B  INIT (lost)", "A -> B  INIT (network 1)"]);
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn the_cookie_goes_to_another_address_when_the_first_one_falls_silent() {
     world.network.cut = vec![0];
     let (_, b) = world.finish_handshake(a);
     assert_eq!(
-        world.ladder[..5],
+        world.tap.ladder[..5],
         [
             "A -> B  INIT",
             "A <- B  INIT-ACK",
@@ -202,14 +202,14 @@ fn an_init_goes_to_no_address_that_is_not_verified() {
     world.clear_ladder();
     world.run_for(ms(25_000));
     assert_eq!(
-        world.ladder[..3],
+        world.tap.ladder[..3],
         [
             "A -> B  COOKIE-ECHO HEARTBEAT (network 1)",
             "A <- B  ERROR (network 1)",
             "A -> B  INIT (lost)",
         ]
     );
-    assert!(world.ladder[3..].iter().all(|line| line == "A -> B  INIT (lost)"));
+    assert!(world.tap.ladder[3..].iter().all(|line| line == "A -> B  INIT (lost)"));
     world.network.cut = vec![];
     world.finish_handshake(a);
 }
@@ -217,19 +217,19 @@ fn an_init_goes_to_no_address_that_is_not_verified() {
 /// What `A` says to an INIT ACK that is like the one that it would have got but for `change`.
 fn answer_to(change: impl Fn(&mut InitChunk)) -> World {
     let mut world = World::new();
-    world.wiretap = Some(Wiretap::default());
-    world.keep = Some("INIT-ACK");
+    world.tap.wiretap = Some(Wiretap::default());
+    world.tap.keep = Some("INIT-ACK");
     world.lose("INIT-ACK");
     world.connect();
     world.run_for(ms(100));
-    let packet = world.kept.take().expect("the INIT ACK");
+    let packet = world.tap.kept.take().expect("the INIT ACK");
     let (_, mut chunks) = Packet::parse(&packet, Checksum::Crc32c).expect("a packet");
     let Some(Chunk::InitAck(mut ack)) = chunks.next() else { panic!("no INIT ACK") };
     change(&mut ack);
-    let wiretap = world.wiretap.as_ref().expect("it listens");
+    let wiretap = world.tap.wiretap.as_ref().expect("it listens");
     let forged = wiretap.forge(A, &[Chunk::InitAck(ack)]).expect("the tag is known");
     world.clear_ladder();
-    world.keep = Some("ABORT");
+    world.tap.keep = Some("ABORT");
     world.inject(A, socket(B, 0), forged);
     world.run_for(ms(1));
     world
@@ -246,15 +246,15 @@ fn an_init_ack_that_is_not_right_ends_the_handshake() {
     ];
     for (change, reflects) in changes {
         let world = answer_to(change);
-        assert_eq!(world.ladder, ["A -> B  ABORT"]);
-        let abort = world.kept.as_ref().expect("the ABORT");
+        assert_eq!(world.tap.ladder, ["A -> B  ABORT"]);
+        let abort = world.tap.kept.as_ref().expect("the ABORT");
         let (_, mut chunks) = Packet::parse(abort, Checksum::Crc32c).expect("a packet");
         let Some(Chunk::Abort(abort)) = chunks.next() else { panic!("no ABORT") };
         assert_eq!(abort.reflected, reflects);
         let lost = Event::Lost(LossReason::ProtocolViolation { cause: 7 });
         assert_eq!(world.hosts[A].said(), [lost]);
     }
-    assert_eq!(answer_to(|_| {}).ladder, ["A -> B  COOKIE-ECHO"]);
+    assert_eq!(answer_to(|_| {}).tap.ladder, ["A -> B  COOKIE-ECHO"]);
 }
 
 #[test]

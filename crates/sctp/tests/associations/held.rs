@@ -1,7 +1,7 @@
 //! A race that is decided at the INIT ACK: until `proceed`, and after a loss, the peer holds
 //! nothing.
 
-use crate::world::{A, B, World, ms};
+use crate::associations::world::{A, B, World, ms};
 use bytes::Bytes;
 use eyas_sctp::endpoint::AssociationState;
 use eyas_sctp::error::Error;
@@ -13,7 +13,7 @@ fn held() -> (World, AssociationId) {
     let mut world = World::new();
     let id = world.connect_with(|options| options.hold_at_init_ack = true);
     world.run_for(ms(100));
-    assert_eq!(world.ladder, ["A -> B  INIT", "A <- B  INIT-ACK"]);
+    assert_eq!(world.tap.ladder, ["A -> B  INIT", "A <- B  INIT-ACK"]);
     assert_eq!(world.hosts[A].said(), [Event::Answered]);
     assert_eq!(world.hosts[A].state(), AssociationState::Held);
     (world, id)
@@ -23,7 +23,7 @@ fn held() -> (World, AssociationId) {
 fn a_held_association_leaves_no_state_at_the_peer_however_long_it_waits() {
     let (mut world, _) = held();
     world.run_for(ms(3_600_000));
-    assert_eq!(world.ladder.len(), 2);
+    assert_eq!(world.tap.ladder.len(), 2);
     assert_eq!(world.hosts[B].endpoint.associations(), []);
     assert_eq!(world.hosts[B].endpoint.counters().packets_in, 1);
 }
@@ -33,7 +33,7 @@ fn an_association_that_proceeds_is_established() {
     let (mut world, id) = held();
     world.hosts[A].endpoint.proceed(world.now, id).unwrap();
     world.finish_handshake(id);
-    assert_eq!(world.ladder[2..], ["A -> B  COOKIE-ECHO", "A <- B  COOKIE-ACK"]);
+    assert_eq!(world.tap.ladder[2..], ["A -> B  COOKIE-ECHO", "A <- B  COOKIE-ACK"]);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn a_loser_sends_nothing() {
             world.hosts[A].endpoint.abort(world.now, id, Bytes::from_static(b"lost")).unwrap();
         }
         world.run_for(ms(60_000));
-        assert_eq!(world.ladder.len(), 2, "{:?}", world.ladder);
+        assert_eq!(world.tap.ladder.len(), 2, "{:?}", world.tap.ladder);
         assert_eq!(world.hosts[A].endpoint.associations(), []);
         assert_eq!(world.hosts[B].endpoint.associations(), []);
         assert!(world.hosts[B].said().is_empty());
@@ -73,7 +73,7 @@ fn a_loser_sends_nothing_even_while_its_init_is_in_flight() {
     assert_eq!(world.hosts[A].said(), [aborted]);
     assert_eq!(world.hosts[B].endpoint.associations(), []);
     // The late INIT ACK is for nobody; its sender holds nothing that an ABORT could end.
-    assert_eq!(world.ladder[..2], ["A -> B  INIT", "A <- B  INIT-ACK"]);
+    assert_eq!(world.tap.ladder[..2], ["A -> B  INIT", "A <- B  INIT-ACK"]);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_cookie_that_waited_too_long_is_asked_for_again() {
     world.hosts[A].endpoint.proceed(world.now, id).unwrap();
     world.finish_handshake(id);
     assert_eq!(
-        world.ladder[2..8],
+        world.tap.ladder[2..8],
         [
             "A -> B  COOKIE-ECHO",
             "A <- B  ERROR",

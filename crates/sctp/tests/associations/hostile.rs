@@ -9,7 +9,7 @@ mod lists;
 mod reports;
 mod tags;
 
-use crate::world::{A, B, World, ms, socket};
+use crate::associations::world::{A, B, World, ms, socket};
 use bytes::{Bytes, BytesMut};
 use eyas_sctp::config::AssociationConfig;
 use eyas_sctp::counters::Counters;
@@ -34,18 +34,18 @@ impl Liar {
     fn new(set: impl Fn(&mut AssociationConfig)) -> Self {
         let mut world = World::with_associations(set);
         let (a, _) = world.connected();
-        world.keep = Some("DATA");
+        world.tap.keep = Some("DATA");
         world.send(A, a, 0, "the last honest word");
         world.run_for(ms(1000));
-        let packet = world.kept.clone().expect("the DATA was seen");
+        let packet = world.tap.kept.clone().expect("the DATA was seen");
         let (header, chunks) = Packet::parse(&packet, Checksum::Crc32c).expect("a packet");
         let tsn = |chunk| if let Chunk::Data(data) = chunk { Some(data.tsn) } else { None };
         let last = chunks.filter_map(tsn).last().expect("the DATA was kept");
         // What B says from now on is seen in the ladder only.
         world.network.cut = vec![0];
         world.clear_ladder();
-        world.keep = Some("SACK");
-        world.kept = None;
+        world.tap.keep = Some("SACK");
+        world.tap.kept = None;
         world.hosts[B].received.clear();
         Self { world, header, next: last.next() }
     }
@@ -82,13 +82,13 @@ impl Liar {
     /// The names of the packets that `B` sent since the last time.
     fn answers(&mut self) -> Vec<String> {
         let names = |line: String| line.replace("A <- B  ", "").replace(" (lost)", "");
-        std::mem::take(&mut self.world.ladder).into_iter().map(names).collect()
+        std::mem::take(&mut self.world.tap.ladder).into_iter().map(names).collect()
     }
 
     /// The last SACK that `B` sent.
     fn sack(&mut self) -> SackChunk {
         self.world.run_for(ms(300));
-        let packet = self.world.kept.take().expect("a SACK");
+        let packet = self.world.tap.kept.take().expect("a SACK");
         let (_, chunks) = Packet::parse(&packet, Checksum::Crc32c).expect("a packet");
         let sack = |chunk| if let Chunk::Sack(sack) = chunk { Some(sack) } else { None };
         chunks.filter_map(sack).last().expect("it was kept")
@@ -158,5 +158,5 @@ fn noise_is_counted_and_not_answered() {
     world.run_for(ms(100));
     let counters = world.hosts[B].endpoint.counters();
     assert_eq!((counters.malformed_packets, counters.bad_checksums), (2, 2));
-    assert!(world.ladder.is_empty());
+    assert!(world.tap.ladder.is_empty());
 }

@@ -1,7 +1,7 @@
 //! I-DATA agreed on or not (RFC 8260 §2.2.1): peers that count fragments in another way are known by
 //! what they do not offer.
 
-use crate::world::{A, B, PORT, World, init, ms, packet, socket};
+use crate::associations::world::{A, B, PORT, World, init, ms, packet, socket};
 use bytes::{Bytes, BytesMut};
 use eyas_sctp::endpoint::AssociationState;
 use eyas_sctp::identifier::VerificationTag;
@@ -37,7 +37,7 @@ fn like_linux(interleaving: bool) -> Vec<Parameter> {
 
 /// `B` answers the INIT that was kept so.
 fn answer(world: &mut World, tag: u32, interleaving: bool) {
-    let (_, to) = listed(world.kept.as_ref().expect("the INIT"));
+    let (_, to) = listed(world.tap.kept.as_ref().expect("the INIT"));
     let mut parameters = vec![Parameter::StateCookie(Bytes::from_static(b"cookie"))];
     parameters.extend(like_linux(interleaving));
     let ack = InitChunk { parameters: parameters.into_iter().collect(), ..init(tag) };
@@ -54,18 +54,18 @@ fn answer(world: &mut World, tag: u32, interleaving: bool) {
 #[test]
 fn an_offer_is_taken_back_from_a_peer_that_cannot_skip_interleaved_messages() {
     let mut world = World::new();
-    (world.network.cut, world.keep) = (vec![0], Some("INIT"));
+    (world.network.cut, world.tap.keep) = (vec![0], Some("INIT"));
     let id = world.connect();
     world.drain();
-    assert!(offers_interleaving(world.kept.as_ref().unwrap()));
+    assert!(offers_interleaving(world.tap.kept.as_ref().unwrap()));
     answer(&mut world, 70, true);
-    assert_eq!(world.ladder, ["A -> B  INIT (lost)", "A -> B  INIT (lost)"]);
-    assert!(!offers_interleaving(world.kept.as_ref().unwrap()));
+    assert_eq!(world.tap.ladder, ["A -> B  INIT (lost)", "A -> B  INIT (lost)"]);
+    assert!(!offers_interleaving(world.tap.kept.as_ref().unwrap()));
     // The answer to the first one came twice.
     answer(&mut world, 70, true);
     assert_eq!(world.hosts[A].state(), AssociationState::CookieWait);
     answer(&mut world, 71, false);
-    assert_eq!(world.ladder[2..], ["A -> B  COOKIE-ECHO (lost)"]);
+    assert_eq!(world.tap.ladder[2..], ["A -> B  COOKIE-ECHO (lost)"]);
     assert!(!world.hosts[A].status(id).agreed.interleaving);
     assert!(world.hosts[A].status(id).agreed.partial_reliability);
 }
@@ -73,7 +73,7 @@ fn an_offer_is_taken_back_from_a_peer_that_cannot_skip_interleaved_messages() {
 #[test]
 fn a_peer_that_lists_i_data_to_everybody_is_taken_at_its_word_in_the_end() {
     let mut world = World::new();
-    (world.network.cut, world.keep) = (vec![0], Some("INIT"));
+    (world.network.cut, world.tap.keep) = (vec![0], Some("INIT"));
     let id = world.connect();
     world.drain();
     answer(&mut world, 70, true);
@@ -94,12 +94,12 @@ fn an_init_ack_lists_i_data_only_to_who_can_skip_it() {
         [(like_linux(true), false), (like_linux(false), false), (whole, true), (unskipped, true)]
     {
         let mut world = World::new();
-        world.keep = Some("INIT-ACK");
+        world.tap.keep = Some("INIT-ACK");
         let parameters: Parameters = parameters.into_iter().collect();
         let init = InitChunk { parameters, ..init(77) };
         world.inject(B, socket(A, 0), packet(0, &[Chunk::Init(init)]));
         world.run_for(ms(1));
-        let ack = world.kept.as_ref().expect("the INIT ACK");
+        let ack = world.tap.kept.as_ref().expect("the INIT ACK");
         assert_eq!(offers_interleaving(ack), expected);
     }
 }

@@ -1,6 +1,6 @@
 //! What is changed while an endpoint and its associations run.
 
-use crate::world::{A, B, World, ms, quiet};
+use crate::associations::world::{A, B, World, ms, quiet};
 use eyas_sctp::error::Error;
 use eyas_sctp::event::{Event, LossReason};
 

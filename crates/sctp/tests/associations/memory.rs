@@ -1,6 +1,6 @@
 //! Memory that associations share: what each may hold shrinks where many hold much.
 
-use crate::world::{A, B, World, listening, ms};
+use crate::associations::world::{A, B, World, listening, ms};
 use bytes::Bytes;
 use eyas_sctp::error::Error;
 use eyas_sctp::identifier::{AssociationId, StreamId};

@@ -1,6 +1,6 @@
 //! Peers behind address translators (RFC 6951 §5.4).
 
-use crate::world::{A, B, STRANGER, World, ms, multihomed, packet, socket};
+use crate::associations::world::{A, B, STRANGER, World, ms, multihomed, packet, socket};
 use eyas_sctp::endpoint::{AssociationState, PathState};
 use eyas_sctp::event::{Event, PathChange};
 use eyas_sctp::wire::{AbortChunk, Causes, Chunk};
@@ -33,7 +33,7 @@ fn a_packet_with_a_wrong_tag_moves_nothing() {
     let (_, b) = world.connected();
     let mut packet = vec![0u8; 28];
     packet[..2].copy_from_slice(&50_000u16.to_be_bytes());
-    packet[2..4].copy_from_slice(&crate::world::PORT.to_be_bytes());
+    packet[2..4].copy_from_slice(&crate::associations::world::PORT.to_be_bytes());
     let mut from = socket(A, 0);
     from.set_port(1);
     world.inject(B, from, packet.into());
@@ -45,10 +45,10 @@ fn a_packet_with_a_wrong_tag_moves_nothing() {
 fn a_translator_on_a_second_path_does_not_end_the_association() {
     let mut world = World::with(multihomed(A, 2), multihomed(B, 2));
     world.network.cut = vec![1];
-    world.keep = Some("COOKIE-ACK");
+    world.tap.keep = Some("COOKIE-ACK");
     let a = world.connect_with(|options| options.local_port = STRANGER);
     world.finish_handshake(a);
-    let tag = world.kept.as_ref().and_then(|packet| packet.get(4..8)).unwrap();
+    let tag = world.tap.kept.as_ref().and_then(|packet| packet.get(4..8)).unwrap();
     let tag = u32::from_be_bytes(tag.try_into().unwrap());
     // What A says to a probe of B that seems to come from somebody else.
     let abort = Chunk::Abort(AbortChunk { reflected: true, causes: Causes::default() });

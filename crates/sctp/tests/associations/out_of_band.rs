@@ -1,6 +1,6 @@
 //! INITs exchanged out of band (draft-hancke-tsvwg-snap): no packet before the first data.
 
-use crate::world::{A, B, PORT, World, ms, quiet, socket};
+use crate::associations::world::{A, B, PORT, World, ms, quiet, socket};
 use eyas_sctp::config::{AssociationConfig, ConnectOptions};
 use eyas_sctp::endpoint::AssociationState;
 use eyas_sctp::error::Error;
@@ -48,12 +48,16 @@ fn the_first_packet_carries_data() {
     let mut config = quiet();
     config.extensions.zero_checksum = true;
     let (mut world, [a, b]) = up(&config);
-    world.keep = Some("DATA");
+    world.tap.keep = Some("DATA");
     world.send(A, a, 5, "hello");
     world.send(B, b, 6, "good day");
     world.run_until(ms(10), |world| world.hosts.iter().all(|host| host.received_messages() == 1));
-    assert_eq!(world.ladder[..2], ["A -> B  I-DATA", "A <- B  I-DATA"]);
-    assert_eq!(world.kept.as_ref().unwrap()[8..12], [0; 4], "no handshake, so no checksum at all");
+    assert_eq!(world.tap.ladder[..2], ["A -> B  I-DATA", "A <- B  I-DATA"]);
+    assert_eq!(
+        world.tap.kept.as_ref().unwrap()[8..12],
+        [0; 4],
+        "no handshake, so no checksum at all"
+    );
     let said = Event::Up { outbound: 1024, inbound: 1024, by_peer: false };
     for host in &world.hosts {
         assert_eq!(host.events[0].1, said);
@@ -90,7 +94,7 @@ fn writing_and_reading_the_attribute_starts_nothing() {
     let mut world = World::new();
     exchanged(&mut world, &quiet());
     world.run_for(ms(60_000));
-    assert_eq!(world.ladder, [""; 0]);
+    assert_eq!(world.tap.ladder, [""; 0]);
     assert_eq!(world.hosts[A].endpoint.associations(), []);
 }
 

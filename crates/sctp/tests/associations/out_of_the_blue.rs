@@ -1,7 +1,9 @@
 //! Packets for nobody, and packets that only look as if they were for somebody
 //! (RFC 9260 §8.4, §8.5).
 
-use crate::world::{A, B, PORT, STRANGER, World, init, listening, ms, packet, socket};
+use crate::associations::world::{
+    A, B, PORT, STRANGER, World, init, listening, ms, packet, socket,
+};
 use bytes::Bytes;
 use eyas_sctp::endpoint::AssociationState;
 use eyas_sctp::serial::Tsn;
@@ -17,7 +19,7 @@ fn answer(world: &mut World, packet: Bytes) -> Vec<String> {
     world.clear_ladder();
     world.inject(B, socket(A, 0), packet);
     world.run_for(ms(1));
-    world.ladder.clone()
+    world.tap.ladder.clone()
 }
 
 #[test]
@@ -50,7 +52,7 @@ fn answers_to_out_of_the_blue_packets_are_limited() {
         world.inject(B, socket(A, 0), packet(9, &[Chunk::ShutdownAck]));
     }
     world.run_for(ms(1));
-    assert_eq!(world.ladder.len(), 100);
+    assert_eq!(world.tap.ladder.len(), 100);
     assert_eq!(world.hosts[B].endpoint.counters().answers_withheld, 900);
 }
 
@@ -59,7 +61,7 @@ fn an_init_for_a_port_that_nobody_listens_on_is_refused() {
     let mut world = World::new();
     let id = world.connect_with(|options| options.remote_port = PORT + 1);
     world.run_for(ms(100));
-    assert_eq!(world.ladder, ["A -> B  INIT", "A <- B  ABORT"]);
+    assert_eq!(world.tap.ladder, ["A -> B  INIT", "A <- B  ABORT"]);
     let (lost, why) = &world.hosts[A].events[0];
     assert_eq!(*lost, id);
     assert!(format!("{why:?}").contains("AbortedByPeer"), "{why:?}");
@@ -92,7 +94,7 @@ fn a_flood_of_inits_is_answered_and_forgotten() {
         world.inject(B, source, packet(0, &[Chunk::Init(init(tag))]));
         world.drain();
     }
-    assert_eq!(world.ladder.len(), 10_000, "one INIT ACK each");
+    assert_eq!(world.tap.ladder.len(), 10_000, "one INIT ACK each");
     assert_eq!(world.hosts[B].endpoint.associations(), []);
     assert_eq!(world.hosts[B].endpoint.counters().packets_in, 10_000);
 }
@@ -106,12 +108,12 @@ fn init_acks_to_a_peer_that_never_returns_are_limited() {
         world.inject(B, socket(A, 0), packet(0, &[Chunk::Init(init(tag))]));
         world.drain();
     }
-    assert_eq!(world.ladder.len(), most);
+    assert_eq!(world.tap.ladder.len(), most);
     assert_eq!(world.hosts[B].endpoint.counters().answers_withheld as usize, 10_000 - most);
     // Others are served, and so is who waits a second.
     world.inject(B, socket(A, 1), packet(0, &[Chunk::Init(init(1))]));
     world.drain();
-    assert_eq!(world.ladder.len(), most + 1);
+    assert_eq!(world.tap.ladder.len(), most + 1);
     world.run_for(ms(1000));
     world.connected();
 }
@@ -133,11 +135,11 @@ fn a_peer_that_returns_its_cookie_is_not_limited() {
 #[test]
 fn an_init_ack_is_little_more_than_twice_its_init() {
     let mut world = World::new();
-    world.keep = Some("INIT-ACK");
+    world.tap.keep = Some("INIT-ACK");
     let init = packet(0, &[Chunk::Init(init(1))]);
     world.inject(B, socket(A, 0), init.clone());
     world.drain();
-    let ack = world.kept.expect("the INIT ACK").len() + 28;
+    let ack = world.tap.kept.expect("the INIT ACK").len() + 28;
     assert!(ack * 10 <= (init.len() + 28) * 24, "{ack} bytes for {}", init.len() + 28);
 }
 
@@ -178,17 +180,17 @@ fn a_packet_from_a_foreign_address_belongs_to_no_association() {
     world.inject(B, foreign, packet(0, &[Chunk::Init(init(1))]));
     world.inject(B, foreign, packet(1, &[abort(false)]));
     world.run_for(ms(1));
-    assert_eq!(world.ladder.len(), 1, "an INIT ACK: it could be another peer");
+    assert_eq!(world.tap.ladder.len(), 1, "an INIT ACK: it could be another peer");
     assert_eq!(world.hosts[B].state(), AssociationState::Established);
 }
 
 #[test]
 fn a_replayed_cookie_brings_nothing_back() {
     let mut world = World::new();
-    world.keep = Some("COOKIE-ECHO");
+    world.tap.keep = Some("COOKIE-ECHO");
     let a = world.connect_with(|options| options.local_port = STRANGER);
     world.finish_handshake(a);
-    let replayed = world.kept.clone().expect("the COOKIE ECHO was seen");
+    let replayed = world.tap.kept.clone().expect("the COOKIE ECHO was seen");
     // While the association is there, it is acknowledged again, and nothing changes.
     assert_eq!(answer(&mut world, replayed.clone()), ["A <- B  COOKIE-ACK"]);
     assert_eq!(world.hosts[B].endpoint.associations().len(), 1);
@@ -211,6 +213,6 @@ fn unsent_answers_are_bounded() {
         world.inject(B, socket(A, 0), packet(0, &[Chunk::Init(init(tag))]));
     }
     world.run_for(ms(1));
-    assert_eq!(world.ladder.len(), 1024);
+    assert_eq!(world.tap.ladder.len(), 1024);
     assert_eq!(world.hosts[B].endpoint.counters().answers_withheld, 5000 - 1024);
 }

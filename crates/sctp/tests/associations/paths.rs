@@ -1,6 +1,6 @@
 //! Several paths (RFC 9260 §6.4, §8): what happens when one breaks.
 
-use crate::world::{A, B, World, address, ms, multihomed, socket};
+use crate::associations::world::{A, B, World, address, ms, multihomed, socket};
 use eyas_sctp::config::EndpointConfig;
 use eyas_sctp::endpoint::{AssociationState, PathState};
 use eyas_sctp::error::Error;
@@ -24,17 +24,17 @@ fn data_goes_on_over_another_path_when_one_is_cut() {
     world.clear_ladder();
     world.send(A, a, 0, "over there");
     world.run_until(ms(5000), |world| world.hosts[B].received_messages() == 1);
-    assert!(world.ladder.iter().any(|line| line == "A -> B  I-DATA (network 1)"));
+    assert!(world.tap.ladder.iter().any(|line| line == "A -> B  I-DATA (network 1)"));
 }
 
 #[test]
 fn an_init_ack_from_another_address_does_not_choose_where_its_path_leaves_from() {
     let mut world = World::with(multihomed(A, 2), multihomed(B, 2));
-    world.keep = Some("INIT-ACK");
+    world.tap.keep = Some("INIT-ACK");
     world.lose("INIT-ACK");
     let a = world.connect();
-    world.run_until(ms(1000), |world| world.kept.is_some());
-    let contents = world.kept.take().unwrap();
+    world.run_until(ms(1000), |world| world.tap.kept.is_some());
+    let contents = world.tap.kept.take().unwrap();
     // Some answer from any address that they have.
     let received = Received {
         local: Some(address(A, 0)),
@@ -85,7 +85,7 @@ fn an_address_carries_no_data_before_it_is_verified() {
     world.send(A, a, 0, "nowhere to go");
     world.run_for(ms(300));
     let data = |line: &String| line.contains("DATA") && line.contains("network 1");
-    assert!(!world.ladder.iter().any(data), "{:?}", world.ladder);
+    assert!(!world.tap.ladder.iter().any(data), "{:?}", world.tap.ladder);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn data_returns_to_the_primary_path_when_it_works_again() {
     world.clear_ladder();
     world.send(A, a, 0, "home again");
     world.run_for(ms(100));
-    assert!(world.ladder.iter().any(|line| line == "A -> B  I-DATA"), "{:?}", world.ladder);
+    assert!(world.tap.ladder.iter().any(|line| line == "A -> B  I-DATA"), "{:?}", world.tap.ladder);
 }
 
 #[test]
@@ -130,13 +130,13 @@ fn the_user_chooses_the_primary_path_and_a_path_for_a_message() {
     let info = SendInfo { path: Some(PathId(1)), ..SendInfo::default() };
     world.hosts[A].endpoint.send(world.now, a, &info, "there".into()).unwrap();
     world.run_for(ms(5));
-    assert_eq!(world.ladder, ["A -> B  I-DATA (network 1)"]);
+    assert_eq!(world.tap.ladder, ["A -> B  I-DATA (network 1)"]);
     world.run_for(ms(500));
     world.association(A, a).set_primary(PathId(1)).unwrap();
     world.clear_ladder();
     world.send(A, a, 0, "there too");
     world.run_for(ms(5));
-    assert_eq!(world.ladder, ["A -> B  I-DATA (network 1)"]);
+    assert_eq!(world.tap.ladder, ["A -> B  I-DATA (network 1)"]);
     assert!(change(&world, A, 1, PathChange::MadePrimary));
 }
 

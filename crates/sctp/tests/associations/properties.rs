@@ -17,8 +17,9 @@ use eyas_sctp::identifier::{AssociationId, StreamId};
 use eyas_sctp::message::{Reliability, SendInfo};
 use proptest::prelude::*;
 
-use crate::choices::multipath;
-use crate::world::{A, B, World, address, ms, multihomed};
+use crate::associations::choices::multipath;
+use crate::associations::world::{A, B, World, address, ms, multihomed};
+use crate::network::{late, lost};
 
 /// Streams that messages go on.
 const STREAMS: u16 = 5;
@@ -272,10 +273,13 @@ fn play(setting: &Setting, steps: &[Step]) -> u64 {
     world.network.seed(setting.seed);
     let (a, b) = world.connected();
     let ids = [a, b];
-    world.network.loss = setting.loss;
-    world.network.duplication = setting.duplication;
-    world.network.reordering = setting.reordering;
-    world.network.lag = ms(setting.lag);
+    let lateness = ms(1 + setting.seed % 40);
+    world.change_links(|network, link| {
+        link.loss = lost(setting.loss);
+        link.duplication = f64::from(setting.duplication) / 1000.0;
+        link.reordering = late(setting.reordering, lateness);
+        link.delay += ms(setting.lag) * network.into();
+    });
     let mut sent = Sent::default();
     let mut second_address = [true; 2];
     for step in steps {
@@ -301,7 +305,7 @@ fn play(setting: &Setting, steps: &[Step]) -> u64 {
         check_bounds(&world, ids);
     }
     world.network.cut.clear();
-    world.network.loss = 0;
+    world.lose_per_thousand(0);
     world.hosts[A].reads = true;
     world.hosts[B].reads = true;
     let all = [sent.reliable(B), sent.reliable(A)];
@@ -319,7 +323,7 @@ fn play(setting: &Setting, steps: &[Step]) -> u64 {
     });
     assert_eq!(world.hosts[A].said().last(), Some(&Event::Closed));
     assert_eq!(world.hosts[B].said().last(), Some(&Event::Closed));
-    world.digest
+    world.tap.digest
 }
 
 proptest! {

@@ -1,6 +1,7 @@
 //! Streams reset and added while an association runs (RFC 6525).
 
-use crate::world::{A, B, World, ms};
+use crate::associations::world::{A, B, World, ms};
+use crate::network::late;
 use eyas_sctp::error::Error;
 use eyas_sctp::event::{Event, ReconfigurationOutcome};
 use eyas_sctp::identifier::StreamId;
@@ -30,7 +31,8 @@ fn a_stream_is_reset_while_data_flows() {
         let mut world = World::new();
         let (a, _) = world.connected();
         world.network.seed(seed);
-        (world.network.loss, world.network.reordering) = (loss, 300);
+        world.lose_per_thousand(loss);
+        world.change_links(|_, link| link.reordering = late(300, ms(40)));
         for text in ["a", "b", "c"] {
             world.send(A, a, 1, text);
             world.send(A, a, 2, text);
@@ -65,7 +67,7 @@ fn a_stream_that_was_never_used_waits_for_its_reset_like_any_other() {
     world.send(A, a, 5, "after it");
     world.run_for(ms(500));
     // It would have a TSN that the reset says was never used on the stream (RFC 6525 §5.1.2, A).
-    assert_eq!(world.ladder, ["A -> B  RE-CONFIG (lost)"]);
+    assert_eq!(world.tap.ladder, ["A -> B  RE-CONFIG (lost)"]);
     world.run_until(ms(10_000), |world| world.hosts[B].received_messages() == 1);
     assert!(world.hosts[A].said().contains(&reset(true, &[5])));
     assert_eq!(came(&world, B, 5), [(0, "after it".into())]);
@@ -78,7 +80,7 @@ fn the_packets_of_a_reset() {
     world.clear_ladder();
     world.association(A, a).reset_streams(true, &[]).unwrap();
     world.run_for(ms(2000));
-    assert_eq!(world.ladder, ["A -> B  RE-CONFIG", "A <- B  RE-CONFIG"]);
+    assert_eq!(world.tap.ladder, ["A -> B  RE-CONFIG", "A <- B  RE-CONFIG"]);
     world.clear_ladder();
     world.association(A, a).reset_streams(false, &[StreamId(3)]).unwrap();
     world.run_for(ms(2000));
@@ -106,7 +108,7 @@ fn everything_is_reset_while_both_sides_send() {
         let mut world = World::new();
         let (a, b) = world.connected();
         world.network.seed(seed);
-        world.network.loss = loss;
+        world.lose_per_thousand(loss);
         for text in ["a", "b"] {
             world.send(A, a, 0, text);
             world.send(B, b, 0, text);

@@ -1,6 +1,6 @@
 //! The end: SHUTDOWN from either side or both, with packets lost, and ABORT (RFC 9260 §9).
 
-use crate::world::{A, B, World, ms};
+use crate::associations::world::{A, B, World, ms};
 use bytes::Bytes;
 use eyas_sctp::endpoint::AssociationState;
 use eyas_sctp::error::Error;
@@ -23,7 +23,7 @@ fn either_side_may_end() {
         let id = [a, b][first];
         world.hosts[first].endpoint.shutdown(world.now, id).unwrap();
         world.run_until(ms(1000), ended);
-        assert_eq!(world.ladder, ladder);
+        assert_eq!(world.tap.ladder, ladder);
         assert_eq!(world.hosts[first].said().last(), Some(&Event::Closed));
         let other = world.hosts[1 - first].said();
         assert_eq!(other[other.len() - 2..], [Event::PeerShutdown, Event::Closed]);
@@ -45,8 +45,8 @@ fn an_association_dropped_at_its_end_still_sends_its_last_packet() {
             world.hosts[A].endpoint.shutdown(world.now, a).unwrap();
         }
         world.run_for(ms(60_000));
-        assert_eq!(world.ladder.last().unwrap(), last, "{:?}", world.ladder);
-        let of_a = world.ladder.iter().filter(|line| line.starts_with("A -> B")).count();
+        assert_eq!(world.tap.ladder.last().unwrap(), last, "{:?}", world.tap.ladder);
+        let of_a = world.tap.ladder.iter().filter(|line| line.starts_with("A -> B")).count();
         assert_eq!(world.hosts[A].endpoint.counters().packets_out - sent, of_a as u64);
         assert_eq!(world.hosts[A].endpoint.associations(), []);
         assert_eq!(world.hosts[B].endpoint.associations(), []);
@@ -85,7 +85,7 @@ fn data_of_both_sides_arrives_before_the_end() {
     let mut world = World::new();
     let (a, b) = world.connected();
     world.network.seed(5);
-    world.network.loss = 100;
+    world.lose_per_thousand(100);
     world.send(A, a, 0, vec![1; 50_000]);
     world.send(B, b, 0, vec![2; 70_000]);
     world.hosts[A].endpoint.shutdown(world.now, a).unwrap();
@@ -142,7 +142,7 @@ fn an_abort_carries_its_reason() {
     let reason = Bytes::from_static(b"no longer wanted");
     world.hosts[A].endpoint.abort(world.now, a, reason.clone()).unwrap();
     world.run_for(ms(1000));
-    assert_eq!(world.ladder, ["A -> B  ABORT"]);
+    assert_eq!(world.tap.ladder, ["A -> B  ABORT"]);
     assert_eq!(world.hosts[A].said().last(), Some(&Event::Lost(LossReason::Aborted)));
     let told = LossReason::AbortedByPeer { causes: vec![12], reason };
     assert_eq!(world.hosts[B].said().last(), Some(&Event::Lost(told)));
@@ -192,7 +192,7 @@ fn a_peer_that_takes_nothing_does_not_hold_up_the_end() {
     assert_eq!(world.hosts[A].state(), AssociationState::ShutdownPending);
     world.run_for(ms(2_000));
     assert_eq!(world.hosts[A].said().last(), Some(&Event::Lost(LossReason::Stalled)));
-    assert_eq!(world.ladder.last().unwrap(), "A -> B  ABORT");
+    assert_eq!(world.tap.ladder.last().unwrap(), "A -> B  ABORT");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use eyas_netem::link::QueueConfig;
 use eyas_sctp::config::{AssociationConfig, CongestionControlKind, SchedulerKind, Selection};
 use eyas_sctp::congestion::{
     Acknowledged, CongestionControl, CongestionControlFactory, CongestionEvent,
@@ -11,7 +12,8 @@ use eyas_sctp::identifier::StreamId;
 use eyas_sctp::message::Message;
 use eyas_sctp::scheduler::{Scheduler, SchedulerFactory, StreamSlot, Turn};
 
-use crate::world::{A, B, World, ms, multihomed};
+use crate::associations::world::{A, B, World, ms, multihomed};
+use crate::network::lost;
 
 /// A window that nothing moves, in bytes.
 #[derive(Debug)]
@@ -115,7 +117,7 @@ fn a_callers_window_is_what_is_under_way_whatever_is_lost() {
         config.congestion_control = Selection::Custom(control.clone());
     });
     let (a, _) = world.connected();
-    world.network.loss = 20;
+    world.lose_per_thousand(20);
     world.send(A, a, 0, vec![7; 400_000]);
     for _ in 0..40 {
         world.run_for(ms(5));
@@ -189,13 +191,16 @@ fn digest(set: impl Fn(&mut AssociationConfig)) -> (u64, usize) {
     let mut world = World::with_associations(set);
     world.network.seed(11);
     let (a, _) = world.connected();
-    (world.network.loss, world.network.rate) = (15, Some(1_000_000));
+    world.change_links(|_, link| {
+        (link.loss, link.rate) = (lost(15), Some(8_000_000));
+        link.queue = QueueConfig::Packets(usize::MAX);
+    });
     for round in 0..40_u16 {
         world.send(A, a, round % 3, vec![1; 500 + 400 * usize::from(round)]);
     }
     world.run_until(ms(120_000), |world| world.hosts[B].received_messages() == 40);
     let bytes = world.hosts[B].received.values().flatten().map(Message::len).sum();
-    (world.digest, bytes)
+    (world.tap.digest, bytes)
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::world::{A, B, World, listening, ms, multihomed};
+use crate::associations::world::{A, B, World, listening, ms, multihomed};
 use eyas_sctp::config::{AssociationConfig, EndpointConfig, LossDetection};
 use eyas_sctp::endpoint::PathState;
 use eyas_sctp::event::{Event, LossReason};
@@ -29,7 +29,7 @@ fn silent() -> (World, AssociationId) {
 /// When lines with `what` were added to the ladder from now on, in tenths of a second, and how many
 /// each time.
 fn times(world: &mut World, what: &str, limit: Duration) -> Vec<(u128, usize)> {
-    let count = |world: &World| world.ladder.iter().filter(|line| line.contains(what)).count();
+    let count = |world: &World| world.tap.ladder.iter().filter(|line| line.contains(what)).count();
     let (mut times, mut known, end) = (Vec::new(), 0, world.now + limit);
     while world.now < end {
         world.drain();
@@ -45,7 +45,7 @@ fn times(world: &mut World, what: &str, limit: Duration) -> Vec<(u128, usize)> {
 
 /// Whether `A` sent heartbeats.
 fn beats(world: &World) -> bool {
-    world.ladder.iter().any(|line| line.contains("A -> B") && line.contains("HEARTBEAT"))
+    world.tap.ladder.iter().any(|line| line.contains("A -> B") && line.contains("HEARTBEAT"))
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn while_data_is_under_way_nothing_else_probes_the_only_path() {
     let (mut world, a) = silent();
     world.send(A, a, 0, "anybody there?");
     world.run_for(Duration::from_secs(360));
-    assert!(!beats(&world), "{:?}", world.ladder);
+    assert!(!beats(&world), "{:?}", world.tap.ladder);
     assert_eq!(world.hosts[A].status(a).paths[0].state, PathState::Inactive);
 }
 
@@ -95,7 +95,7 @@ fn a_path_that_data_has_left_is_probed_by_heartbeats_at_once() {
     world.send(A, a, 0, "over there");
     world.run_for(ms(1500));
     let beats = |line: &&String| line.contains("HEARTBEAT") && !line.contains("network 1");
-    assert!(world.ladder.iter().find(beats).is_some(), "{:?}", world.ladder);
+    assert!(world.tap.ladder.iter().find(beats).is_some(), "{:?}", world.tap.ladder);
 }
 
 /// Ten packets are lost with T3 as the only thing that tells.
@@ -130,7 +130,7 @@ fn nothing_probes_the_peer_once_the_end_has_begun() {
     let (mut world, a) = silent();
     world.hosts[A].endpoint.shutdown(world.now, a).unwrap();
     let sent = times(&mut world, "SHUTDOWN", Duration::from_secs(363));
-    assert!(!beats(&world), "{:?}", world.ladder);
+    assert!(!beats(&world), "{:?}", world.tap.ladder);
     // Until T5-shutdown-guard, which is five times RTO.Max.
     let expected = [3, 13, 33, 73, 153, 313, 633, 1233, 1833, 2433];
     assert_eq!(sent, expected.map(|at| (at, 1)));

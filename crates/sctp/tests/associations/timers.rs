@@ -16,7 +16,7 @@ use eyas_sctp::wire::{
 };
 use proptest::prelude::*;
 
-use crate::world::{A, B, Wiretap, World, ms, multihomed, socket};
+use crate::associations::world::{A, B, Wiretap, World, ms, multihomed, socket};
 
 /// How often both endpoints together may ask to be called within ten minutes in which nothing
 /// happens but what they do of themselves: heartbeats, retransmissions, SACKs.
@@ -162,7 +162,7 @@ fn act(world: &mut World, step: &Step) {
     let now = world.now;
     match step {
         Step::Forge { to, chunks } => {
-            let Some(wiretap) = &world.wiretap else { return };
+            let Some(wiretap) = &world.tap.wiretap else { return };
             let chunks: Vec<Chunk> = chunks.iter().map(|one| chunk(wiretap, *to, *one)).collect();
             let Some(packet) = wiretap.forge(*to, &chunks) else { return };
             world.inject(*to, socket(1 - to, 0), packet);
@@ -214,7 +214,7 @@ fn act(world: &mut World, step: &Step) {
 fn play(ecn: bool, interleaving: bool, plain: bool, hold: bool, steps: &[Step]) {
     let configured = |host| configured(host, ecn, interleaving, plain);
     let mut world = World::with(configured(A), configured(B));
-    world.wiretap = Some(Wiretap::default());
+    world.tap.wiretap = Some(Wiretap::default());
     world.connect_with(|options| options.hold_at_init_ack = hold);
     world.drain();
     for step in steps {
@@ -246,7 +246,7 @@ fn a_skip_before_the_association_is_up_arms_no_timer() {
         for interleaving in [false, true] {
             let configured = |host| configured(host, false, interleaving, true);
             let mut world = World::with(configured(A), configured(B));
-            world.wiretap = Some(Wiretap::default());
+            world.tap.wiretap = Some(Wiretap::default());
             world.lose("COOKIE-ECHO");
             world.connect_with(|options| options.hold_at_init_ack = hold);
             world.run_for(ms(25));

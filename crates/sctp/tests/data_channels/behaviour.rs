@@ -1,6 +1,8 @@
 //! Channels opened, used, closed and opened again.
 
-use crate::world::{A, B, World, closed, closing, messages, ms, opened, opened_by_peer};
+use crate::data_channels::world::{
+    A, B, World, closed, closing, messages, ms, opened, opened_by_peer,
+};
 use eyas_sctp::data_channel::dcep::{Dcep, Open};
 use eyas_sctp::data_channel::{
     ChannelError, ChannelEvent, ChannelOptions, ChannelState, Kind, ppid,
@@ -59,9 +61,9 @@ fn nothing_overtakes_the_open_message_of_an_unordered_channel() {
     world.run_for(ms(15));
     world.send(A, id, Kind::Binary, "later").unwrap();
     world.run_for(ms(15));
-    let seen: Vec<_> = world.sides[B].received.iter().map(|m| (m.ppid, m.unordered)).collect();
+    let seen: Vec<_> = world.hosts[B].received.iter().map(|m| (m.ppid, m.unordered)).collect();
     assert_eq!(seen, [(ppid::DCEP, false), (ppid::BINARY, false), (ppid::BINARY, true)]);
-    let open = Dcep::parse(&world.sides[B].received[0].clone().into_bytes());
+    let open = Dcep::parse(&world.hosts[B].received[0].clone().into_bytes());
     assert_eq!(
         open,
         Some(Dcep::Open(Open {
@@ -81,7 +83,7 @@ fn a_negotiated_channel_is_open_without_a_message() {
     options.negotiated = Some(StreamId(7));
     for side in [A, B] {
         assert_eq!(world.open(side, &options), StreamId(7));
-        world.drain(side);
+        world.drain_host(side);
         assert_eq!(world.told(side), [opened(7)]);
     }
     world.send(A, StreamId(7), Kind::Text, "a").unwrap();
@@ -143,7 +145,7 @@ fn a_stream_is_not_reused_before_its_user_knows_that_it_is_free() {
     assert_eq!(world.send(A, unsaid, Kind::Text, "?"), Err(ChannelError::Full));
     world.close(A, unsaid).unwrap();
     assert_ne!(world.open(A, &ChannelOptions::new("next")), unsaid);
-    world.drain(A);
+    world.drain_host(A);
     assert_eq!(world.told(A)[0], closed(unsaid.0));
     assert_eq!(world.open(A, &ChannelOptions::new("another")), unsaid);
     world.run_for(ms(500));
@@ -157,15 +159,15 @@ fn the_end_of_the_association_closes_channels_after_received_data() {
     world.run_for(ms(50));
     world.told(B);
     world.send(A, id, Kind::Text, "last words").unwrap();
-    let association = world.sides[A].association;
-    world.drain(A);
-    world.sides[A].endpoint.abort(world.now, association, "enough".into()).unwrap();
+    let association = world.hosts[A].association;
+    world.drain_host(A);
+    world.hosts[A].endpoint.abort(world.now, association, "enough".into()).unwrap();
     world.run_for(ms(50));
     let told = world.told(B);
     assert_eq!(messages(&told), [(0, Kind::Text, "last words".into())]);
     assert_eq!(told[1..], [closed(0)]);
     assert!(matches!(
-        world.sides[B].events.last(),
+        world.hosts[B].events.last(),
         Some(Event::Lost(LossReason::AbortedByPeer { .. }))
     ));
     assert_eq!(world.told(A).last(), Some(&closed(0)));
@@ -180,10 +182,10 @@ fn a_message_is_given_up_after_its_lifetime() {
     let id = world.open(A, &options);
     world.run_for(ms(50));
     world.told(B);
-    world.is_cut = true;
+    world.network.cut = vec![0];
     world.send(A, id, Kind::Text, "too late").unwrap();
     world.run_for(Duration::from_secs(5));
-    world.is_cut = false;
+    world.network.cut.clear();
     world.send(A, id, Kind::Text, "in time").unwrap();
     world.run_until_quiet();
     assert_eq!(messages(&world.told(B)), [(0, Kind::Text, "in time".into())]);
@@ -195,13 +197,13 @@ fn reaching_the_threshold_is_reported_once() {
     let id = world.open(A, &ChannelOptions::new("bulk"));
     world.run_for(ms(50));
     world.told(A);
-    let side = &mut world.sides[A];
+    let side = &mut world.hosts[A];
     side.channels.as_mut().unwrap().set_low_threshold(&side.endpoint, id, 50_000).unwrap();
     world.send(A, id, Kind::Binary, vec![0; 200_000]).unwrap();
-    assert_eq!(world.channels(A).buffered_amount(&world.sides[A].endpoint, id), 200_000);
+    assert_eq!(world.channels(A).buffered_amount(&world.hosts[A].endpoint, id), 200_000);
     world.run_until_quiet();
     assert_eq!(world.told(A), [ChannelEvent::BufferedAmountLow { id }]);
-    assert_eq!(world.channels(A).buffered_amount(&world.sides[A].endpoint, id), 0);
+    assert_eq!(world.channels(A).buffered_amount(&world.hosts[A].endpoint, id), 0);
 }
 
 #[test]
@@ -210,14 +212,14 @@ fn while_paused_the_peer_has_to_wait() {
     let id = world.open(A, &ChannelOptions::new("x"));
     world.run_for(ms(50));
     world.told(B);
-    world.sides[B].channels.as_mut().unwrap().pause_receiving(true);
+    world.hosts[B].channels.as_mut().unwrap().pause_receiving(true);
     for _ in 0..50 {
         world.send(A, id, Kind::Binary, vec![0; 10_000]).unwrap();
     }
     world.run_for(ms(3000));
     assert_eq!(world.told(B), []);
-    assert!(world.channels(A).buffered_amount(&world.sides[A].endpoint, id) > 300_000);
-    world.sides[B].channels.as_mut().unwrap().pause_receiving(false);
+    assert!(world.channels(A).buffered_amount(&world.hosts[A].endpoint, id) > 300_000);
+    world.hosts[B].channels.as_mut().unwrap().pause_receiving(false);
     world.run_until_quiet();
     assert_eq!(messages(&world.told(B)).len(), 50);
 }

@@ -1,6 +1,6 @@
 //! A peer that does not keep to the rules.
 
-use crate::world::{A, B, World, closed, closing, messages, ms, opened_by_peer};
+use crate::data_channels::world::{A, B, World, closed, closing, messages, ms, opened_by_peer};
 use eyas_sctp::data_channel::dcep::{Dcep, Open};
 use eyas_sctp::data_channel::{ChannelEvent, ChannelOptions, Kind};
 use eyas_sctp::event::Event;
@@ -20,7 +20,7 @@ fn open(label: &str) -> bytes::Bytes {
 
 /// Whether A has reset a stream of its own.
 fn was_reset(world: &World, stream: u16) -> bool {
-    world.sides[B].events.iter().any(|event| {
+    world.hosts[B].events.iter().any(|event| {
         matches!(event, Event::StreamsReset { outgoing: false, streams, .. }
             if streams.contains(&StreamId(stream)))
     })
@@ -62,10 +62,10 @@ fn malformed_messages_close_their_channel() {
         world.run_for(ms(100));
         assert_eq!(world.told(A), [opened_by_peer(1), closing(1)], "{ppid} {data:?}");
         assert!(was_reset(&world, 1));
-        let association = world.sides[B].association;
+        let association = world.hosts[B].association;
         let now = world.now;
         let streams = [StreamId(1)];
-        world.sides[B]
+        world.hosts[B]
             .endpoint
             .association_mut(now, association)
             .unwrap()
@@ -126,9 +126,9 @@ fn memory_is_bounded_whatever_channels_are_opened() {
     assert_eq!(world.channels(A).iter().count(), 10);
     assert_eq!(world.channels(A).counters().refused_channels, 4990);
     // It is as good as before for who keeps to the rules.
-    let association = world.sides[B].association;
+    let association = world.hosts[B].association;
     let now = world.now;
-    world.sides[B]
+    world.hosts[B]
         .endpoint
         .association_mut(now, association)
         .unwrap()

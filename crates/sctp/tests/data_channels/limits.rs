@@ -1,6 +1,6 @@
 //! What is too much: for this side's user, and for the peer.
 
-use crate::world::{A, B, World, closing, messages, ms, opened};
+use crate::data_channels::world::{A, B, World, closing, messages, ms, opened};
 use eyas_sctp::data_channel::{ChannelError, ChannelOptions, Kind};
 use eyas_sctp::identifier::StreamId;
 
@@ -83,8 +83,8 @@ fn a_channel_with_a_message_that_is_too_large_is_closed() {
 #[test]
 fn channels_beyond_the_limit_are_refused_to_the_peer() {
     let mut world = World::new();
-    world.sides[B].channels = {
-        let side = &world.sides[B];
+    world.hosts[B].channels = {
+        let side = &world.hosts[B];
         let mut settings =
             eyas_sctp::data_channel::Settings::new(eyas_sctp::data_channel::Role::Server);
         (settings.max_channels, settings.max_names) = (2, 10);

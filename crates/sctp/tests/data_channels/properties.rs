@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::world::{A, B, World, ms};
+use crate::data_channels::world::{A, B, World, ms};
+use crate::network::lost;
+use eyas_netem::link::Reordering;
 use eyas_sctp::data_channel::{ChannelEvent, ChannelOptions, ChannelState, Kind};
 use eyas_sctp::identifier::StreamId;
 use proptest::prelude::*;
@@ -49,7 +51,7 @@ impl Users {
             for event in world.told(side) {
                 match event {
                     ChannelEvent::Opened { id, by_peer: true } => {
-                        let label = world.sides[side].labels.pop_front().expect("one each");
+                        let label = world.hosts[side].labels.pop_front().expect("one each");
                         self.known[side].insert(id, label.parse().unwrap());
                     }
                     ChannelEvent::Message { id, data, .. } => {
@@ -100,8 +102,8 @@ impl Users {
                 world.run_for(ms(time));
             }
         }
-        world.drain(A);
-        world.drain(B);
+        world.drain_host(A);
+        world.drain_host(B);
         self.read(world);
     }
 }
@@ -113,19 +115,22 @@ proptest! {
     fn nothing_is_lost_repeated_or_mixed(
         acts in prop::collection::vec(act(), 1..60),
         seed: u64,
-        loss in prop_oneof![Just(0u64), 0u64..250],
+        loss in prop_oneof![Just(0u32), 0u32..250],
         jitter in prop_oneof![Just(0u64), 0u64..30],
         interleaving: bool,
     ) {
         let mut world =
             World::with(|_| {}, |config| config.extensions.interleaving = interleaving);
-        world.seed(seed);
-        (world.loss, world.jitter) = (loss, jitter);
+        world.network.seed(seed);
+        world.change_links(|_, link| {
+            (link.loss, link.jitter) = (lost(loss), ms(jitter));
+            link.reordering = Reordering::ByJitter;
+        });
         let mut users = Users::default();
         for act in &acts {
             users.act(&mut world, act);
         }
-        world.loss = 0;
+        world.lose_per_thousand(0);
         users.act(&mut world, &Act::Wait(1000));
         world.run_until_quiet();
         users.read(&mut world);

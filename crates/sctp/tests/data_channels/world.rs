@@ -1,10 +1,11 @@
 //! Two sides with data channels, or one that speaks to them without, and the network between them.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
+use eyas_netem::link::LinkConfig;
 use eyas_sctp::config::{AssociationConfig, ConnectOptions, EndpointConfig};
 use eyas_sctp::data_channel::{
     ChannelError, ChannelEvent, ChannelOptions, DataChannels, Kind, Output, Role, Settings,
@@ -12,25 +13,16 @@ use eyas_sctp::data_channel::{
 use eyas_sctp::endpoint::Endpoint;
 use eyas_sctp::event::Event;
 use eyas_sctp::identifier::{AssociationId, Ppid, StreamId};
-use eyas_sctp::io::{Ecn, Input, Output as EndpointOutput, Received, Transmit};
+use eyas_sctp::io::Output as EndpointOutput;
 use eyas_sctp::message::{Message, SendInfo};
 
-/// The client of DTLS: its channels have even numbers.
-pub(crate) const A: usize = 0;
-/// The server of DTLS.
-pub(crate) const B: usize = 1;
+use crate::network::{self, Network, UDP, address};
+
+pub(crate) use crate::network::{A, B, ms};
+
 const PORT: u16 = 5000;
 
-/// Milliseconds.
-pub(crate) fn ms(count: u64) -> Duration {
-    Duration::from_millis(count)
-}
-
-fn address(side: usize) -> SocketAddr {
-    SocketAddr::from((Ipv4Addr::new(10, 0, 0, side as u8 + 1), 9))
-}
-
-/// One side.
+/// One side: A is the client of DTLS, whose channels have even numbers, B the server.
 pub(crate) struct Side {
     pub(crate) endpoint: Endpoint,
     pub(crate) association: AssociationId,
@@ -44,23 +36,10 @@ pub(crate) struct Side {
     pub(crate) events: Vec<Event>,
     /// What came, where there are no channels.
     pub(crate) received: Vec<Message>,
-    timeout: Option<Duration>,
 }
 
-/// Both sides, and packets under way.
-pub(crate) struct World {
-    pub(crate) now: Duration,
-    pub(crate) sides: [Side; 2],
-    /// Packets lost, of a thousand.
-    pub(crate) loss: u64,
-    /// The most milliseconds that a packet takes beyond ten.
-    pub(crate) jitter: u64,
-    /// Whether nothing passes.
-    pub(crate) is_cut: bool,
-    random: u64,
-    in_flight: BTreeMap<(Duration, u64), (usize, Received)>,
-    sent: u64,
-}
+/// Both sides, and the network between them.
+pub(crate) type World = network::World<Side, ()>;
 
 /// What the settings say, with nothing of its own to send.
 pub(crate) fn quiet(settings: &Settings) -> AssociationConfig {
@@ -95,39 +74,25 @@ impl World {
         };
         let inits = [A, B].map(|side| endpoints[side].init_out_of_band(&config(side)));
         let ids = [A, B].map(|side| {
-            let mut options = ConnectOptions::new(address(1 - side), PORT);
+            let mut options = ConnectOptions::new(SocketAddr::new(address(1 - side, 0), UDP), PORT);
             (options.local_port, options.association) = (PORT, config(side));
             let (own, peer) = (&inits[side], &inits[1 - side]);
             endpoints[side].connect_out_of_band(Duration::ZERO, &options, own, peer).unwrap()
         });
-        let mut side = 0;
-        let sides = endpoints.map(|endpoint| {
-            let settings = settings[side].clone();
-            let channels = DataChannels::new(&endpoint, ids[side], settings);
-            side += 1;
-            Side::new(endpoint, ids[side - 1], Some(channels))
-        });
-        Self {
-            now: Duration::ZERO,
-            sides,
-            loss: 0,
-            jitter: 0,
-            is_cut: false,
-            random: 1,
-            in_flight: BTreeMap::new(),
-            sent: 0,
-        }
+        let sides =
+            endpoints.into_iter().zip(ids).zip(settings).map(|((endpoint, id), settings)| {
+                let channels = DataChannels::new(&endpoint, id, settings);
+                Side::new(endpoint, id, Some(channels))
+            });
+        let link = LinkConfig { delay: ms(10), ..LinkConfig::default() };
+        Self::between(sides.collect(), Network::of_two(&[link]), ())
     }
 
     /// B sends what it likes.
     pub(crate) fn with_stranger(set: impl Fn(&mut Settings)) -> Self {
         let mut world = Self::with(set, |_| {});
-        world.sides[B].channels = None;
+        world.hosts[B].channels = None;
         world
-    }
-
-    pub(crate) fn seed(&mut self, seed: u64) {
-        self.random = seed | 1;
     }
 
     pub(crate) fn open(&mut self, side: usize, options: &ChannelOptions) -> StreamId {
@@ -140,7 +105,7 @@ impl World {
         options: &ChannelOptions,
     ) -> Result<StreamId, ChannelError> {
         let now = self.now;
-        let Side { endpoint, channels, .. } = &mut self.sides[side];
+        let Side { endpoint, channels, .. } = &mut self.hosts[side];
         channels.as_mut().unwrap().open(now, endpoint, options)
     }
 
@@ -152,18 +117,18 @@ impl World {
         data: impl Into<Bytes>,
     ) -> Result<(), ChannelError> {
         let now = self.now;
-        let Side { endpoint, channels, .. } = &mut self.sides[side];
+        let Side { endpoint, channels, .. } = &mut self.hosts[side];
         channels.as_mut().unwrap().send(now, endpoint, id, kind, data.into())
     }
 
     pub(crate) fn close(&mut self, side: usize, id: StreamId) -> Result<(), ChannelError> {
         let now = self.now;
-        let Side { endpoint, channels, .. } = &mut self.sides[side];
+        let Side { endpoint, channels, .. } = &mut self.hosts[side];
         channels.as_mut().unwrap().close(now, endpoint, id)
     }
 
     pub(crate) fn channels(&self, side: usize) -> &DataChannels {
-        self.sides[side].channels.as_ref().unwrap()
+        self.hosts[side].channels.as_ref().unwrap()
     }
 
     /// The stranger sends.
@@ -174,20 +139,13 @@ impl World {
             unordered,
             ..SendInfo::default()
         };
-        let side = &mut self.sides[B];
+        let side = &mut self.hosts[B];
         side.endpoint.send(self.now, side.association, &info, data.into()).unwrap();
     }
 
     /// What a side was told since it was last asked.
     pub(crate) fn told(&mut self, side: usize) -> Vec<ChannelEvent> {
-        std::mem::take(&mut self.sides[side].told)
-    }
-
-    /// Lets `time` pass.
-    pub(crate) fn run_for(&mut self, time: Duration) {
-        let end = self.now + time;
-        while self.step(end) {}
-        self.now = end;
+        std::mem::take(&mut self.hosts[side].told)
     }
 
     /// Goes on until nothing happens for a minute.
@@ -199,86 +157,6 @@ impl World {
             }
         }
         panic!("it never ends");
-    }
-
-    fn step(&mut self, end: Duration) -> bool {
-        self.drain(A);
-        self.drain(B);
-        let arrival = self.in_flight.keys().next().map(|(at, _)| *at);
-        let timeouts = self.sides.iter().filter_map(|side| side.timeout);
-        let Some(next) = timeouts.chain(arrival).min().filter(|next| *next <= end) else {
-            return false;
-        };
-        self.now = self.now.max(next);
-        for side in &mut self.sides {
-            if side.timeout.is_some_and(|at| at <= self.now) {
-                side.endpoint.handle_input(self.now, Input::Tick);
-            }
-        }
-        while let Some(first) = self.in_flight.first_entry() {
-            if first.key().0 > self.now {
-                break;
-            }
-            let (to, received) = first.remove();
-            self.sides[to].endpoint.handle_input(self.now, Input::Packets(received));
-            self.drain(to);
-        }
-        true
-    }
-
-    pub(crate) fn drain(&mut self, side: usize) {
-        loop {
-            match self.sides[side].poll(self.now) {
-                Output::Channel(event) => {
-                    if let ChannelEvent::Opened { id, by_peer: true } = event {
-                        let opened = self.channels(side).get(id).expect("it was just opened");
-                        let label = opened.label().to_owned();
-                        self.sides[side].labels.push_back(label);
-                    }
-                    self.sides[side].told.push(event);
-                }
-                Output::Endpoint(EndpointOutput::Transmit(transmit)) => {
-                    self.transmit(side, &transmit);
-                }
-                Output::Endpoint(EndpointOutput::Event(_, event)) => {
-                    self.sides[side].events.push(event);
-                }
-                Output::Endpoint(EndpointOutput::Timeout(at)) => {
-                    assert!(at.is_none_or(|at| at > self.now), "a timeout that is due");
-                    self.sides[side].timeout = at;
-                    return;
-                }
-                other => panic!("an output that the test does not know: {other:?}"),
-            }
-        }
-    }
-
-    fn transmit(&mut self, from: usize, transmit: &Transmit) {
-        let size = transmit.segment_size;
-        for start in (0..transmit.contents.len()).step_by(size) {
-            let end = transmit.contents.len().min(start + size);
-            let delay = ms(10 + self.draw(self.jitter + 1));
-            if self.is_cut || self.draw(1000) < self.loss {
-                continue;
-            }
-            let received = Received {
-                local: None,
-                remote: address(from),
-                ecn: Ecn::NotCapable,
-                contents: transmit.contents.slice(start..end),
-                segment_size: end - start,
-            };
-            self.sent += 1;
-            self.in_flight.insert((self.now + delay, self.sent), (1 - from, received));
-        }
-    }
-
-    /// A number below `bound` (xorshift64).
-    fn draw(&mut self, bound: u64) -> u64 {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random % bound
     }
 }
 
@@ -292,18 +170,38 @@ impl Side {
             labels: VecDeque::new(),
             events: Vec::new(),
             received: Vec::new(),
-            timeout: None,
         }
     }
 
-    fn poll(&mut self, now: Duration) -> Output {
-        if let Some(channels) = &mut self.channels {
-            return channels.poll_output(now, &mut self.endpoint);
+    fn on_channel_event(&mut self, event: ChannelEvent) {
+        if let ChannelEvent::Opened { id, by_peer: true } = event {
+            let opened = self.channels.as_ref().and_then(|channels| channels.get(id));
+            self.labels.push_back(opened.expect("it was just opened").label().to_owned());
+        }
+        self.told.push(event);
+    }
+}
+
+impl network::Host for Side {
+    fn endpoint(&mut self) -> &mut Endpoint {
+        &mut self.endpoint
+    }
+
+    fn poll_output(&mut self, now: Duration) -> EndpointOutput {
+        while let Some(channels) = &mut self.channels {
+            match channels.poll_output(now, &mut self.endpoint) {
+                Output::Channel(event) => self.on_channel_event(event),
+                Output::Endpoint(output) => return output,
+            }
         }
         while let Some(message) = self.endpoint.receive(now, self.association) {
             self.received.push(message);
         }
-        Output::Endpoint(self.endpoint.poll_output(now))
+        self.endpoint.poll_output(now)
+    }
+
+    fn on_event(&mut self, _now: Duration, _id: AssociationId, event: Event) {
+        self.events.push(event);
     }
 }
 

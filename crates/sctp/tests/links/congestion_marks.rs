@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
+use eyas_netem::link::{CoDelConfig, LinkConfig, QueueConfig};
 use eyas_sctp::config::{AssociationConfig, CongestionControlKind};
 
-use crate::world::{Link, World};
+use crate::network::{link, ms};
+use crate::saturated::World;
 
-/// 20 Mbit/s and 40 ms, marked when the queue is a quarter full.
-const LINK: Link = Link {
-    marks: Some(Duration::from_millis(25)),
-    ..Link::new(20_000_000, Duration::from_millis(20), Duration::from_millis(100))
-};
+/// 20 Mbit/s and 40 ms, with a queue of 100 ms that marks when it was a quarter full for a while.
+fn a_link() -> LinkConfig {
+    let queue = CoDelConfig { limit: 166, target: ms(25), ..CoDelConfig::default() };
+    LinkConfig { queue: QueueConfig::CoDel(queue), ..link(20_000_000, ms(20), ms(100)) }
+}
 
 #[test]
 fn marks_keep_the_queue_short_and_nothing_is_lost() {
@@ -20,11 +22,11 @@ fn marks_keep_the_queue_short_and_nothing_is_lost() {
         config.extensions.ecn = true;
         // Lost probes are no matter here.
         config.path_mtu_discovery = false;
-        let mut world = World::connected(&config, &[LINK]);
-        world.run_until(Duration::from_secs(3));
-        let dropped = world.dropped;
-        world.run_until(Duration::from_secs(10));
-        assert_eq!(world.dropped, dropped, "{kind:?}");
+        let mut world = World::connected(&config, &[a_link()]);
+        world.run_to(Duration::from_secs(3));
+        let dropped = world.network.dropped();
+        world.run_to(Duration::from_secs(10));
+        assert_eq!(world.network.dropped(), dropped, "{kind:?}");
         let bits = world.delivered(Duration::from_secs(3), Duration::from_secs(10)) * 8 / 7;
         assert!(bits >= 16_000_000, "{kind:?}: {bits} bits a second");
         let rtt = world.status().paths[0].smoothed_rtt.unwrap();
@@ -37,9 +39,9 @@ fn a_path_that_drops_what_can_be_marked_is_used_without() {
     let mut config = AssociationConfig::default();
     config.extensions.ecn = true;
     config.path_mtu_discovery = false;
-    let link = Link { drops_markable: true, ..LINK };
-    let mut world = World::connected(&config, &[link]);
-    world.run_until(Duration::from_secs(20));
+    let mut world = World::connected(&config, &[a_link()]);
+    world.tap.drops_markable = true;
+    world.run_to(Duration::from_secs(20));
     let bits = world.delivered(Duration::from_secs(10), Duration::from_secs(20)) * 8 / 10;
     assert!(bits >= 16_000_000, "{bits} bits a second");
 }

@@ -2,21 +2,26 @@
 
 use std::time::Duration;
 
+use eyas_netem::link::LinkConfig;
 use eyas_sctp::config::{AssociationConfig, Multipath};
 use eyas_sctp::endpoint::PathState;
 use eyas_sctp::event::{Event, PathChange};
 use eyas_sctp::identifier::PathId;
 
-use crate::world::{Link, World};
+use crate::network::{A, B, address, link, ms};
+use crate::saturated::{Traffic, User, World};
 
-/// 20 Mbit/s and 40 ms.
-const LINK: Link = Link::new(20_000_000, Duration::from_millis(20), Duration::from_millis(20));
+/// Of a link, in bit/s.
+const RATE: u64 = 20_000_000;
+/// The longest that a packet waits for it.
+const QUEUE: Duration = ms(20);
 
 /// The round trip with the queue full.
 const ROUND_TRIP: Duration = Duration::from_millis(60);
 
-fn ms(count: u64) -> Duration {
-    Duration::from_millis(count)
+/// 20 Mbit/s and 40 ms, as often as there are networks.
+fn links(networks: usize) -> Vec<LinkConfig> {
+    vec![link(RATE, ms(20), QUEUE); networks]
 }
 
 fn changes(world: &World) -> Vec<(u64, u16, PathChange)> {
@@ -26,27 +31,27 @@ fn changes(world: &World) -> Vec<(u64, u16, PathChange)> {
         }
         _ => None,
     };
-    world.events.iter().filter_map(change).collect()
+    world.hosts[A].events.iter().filter_map(change).collect()
 }
 
 /// The first packet with data that came over a network after `from`.
 fn first_arrival(world: &World, network: usize, from: Duration) -> Option<Duration> {
-    world.arrivals[network].iter().copied().find(|at| *at >= from)
+    world.tap.data[network].iter().copied().find(|at| *at >= from)
 }
 
 /// Runs for five seconds, then cuts the first network.
 fn cut_after_five_seconds(config: &AssociationConfig, networks: usize) -> World {
-    let mut world = World::connected(config, &vec![LINK; networks]);
-    world.run_until(ms(5_000));
+    let mut world = World::connected(config, &links(networks));
+    world.run_to(ms(5_000));
     assert_eq!(world.status().paths.len(), networks);
-    world.cut(0, true);
+    world.network.cut.push(0);
     world
 }
 
 /// Percent of a link's rate that user data gets from one time to another.
 fn share(world: &World, from: Duration, to: Duration) -> u64 {
     let bits = world.delivered(from, to) as u64 * 8;
-    bits * 1000 * 100 / LINK.rate / u64::try_from((to - from).as_millis()).unwrap()
+    bits * 1000 * 100 / RATE / u64::try_from((to - from).as_millis()).unwrap()
 }
 
 /// All paths at once, with everything else as it is by default.
@@ -59,27 +64,27 @@ fn multipath() -> AssociationConfig {
 /// Cuts the first network at some time, and counts in round trips: the data of the path is sent on
 /// the others three round trips after the last sign of life from it, of which the probe waits for
 /// two and its answer for one, and what round trips vary by.
-fn count_round_trips(config: &AssociationConfig, links: &[Link], cut: u16, cut_at: Duration) {
+fn count_round_trips(config: &AssociationConfig, links: &[LinkConfig], cut: u8, cut_at: Duration) {
     let mut world = World::connected(config, links);
-    let link = links[usize::from(cut)];
-    world.run_until(cut_at);
-    world.cut(cut.into(), true);
+    let link = &links[usize::from(cut)];
+    world.run_to(cut_at);
+    world.network.cut.push(cut);
     // What is on its way still arrives.
-    world.run_until(cut_at + link.delay + link.queue);
+    world.run_to(cut_at + link.delay + QUEUE);
     let rtt = world.status().paths[usize::from(cut)].smoothed_rtt.unwrap();
-    world.run_until(cut_at + ms(2_000));
+    world.run_to(cut_at + ms(2_000));
     let failed: Vec<_> = changes(&world).into_iter().filter(|it| ms(it.0) > cut_at).collect();
     assert_eq!(failed.len(), 1, "{failed:?}");
-    assert_eq!((failed[0].1, failed[0].2), (cut, PathChange::PotentiallyFailed));
+    assert_eq!((failed[0].1, failed[0].2), (cut.into(), PathChange::PotentiallyFailed));
     let noticed = ms(failed[0].0);
-    let sign_of_life = *world.arrivals[usize::from(cut)].last().unwrap() + link.delay;
+    let sign_of_life = *world.tap.data[usize::from(cut)].last().unwrap() + link.delay;
     assert!(noticed <= sign_of_life + 3 * rtt + rtt / 2, "{cut_at:?}: {noticed:?}, {rtt:?}");
     // Messages go on soon after: what was on the path goes over another one, where slow start may
     // have to begin.
     let other = world.status().paths.iter().filter_map(|path| path.smoothed_rtt).max().unwrap();
     let end = |pair: &[(Duration, usize)]| pair[1].0 - pair[0].0;
-    let since = world.deliveries.partition_point(|(at, _)| *at < cut_at - ROUND_TRIP);
-    let gap = world.deliveries[since..].windows(2).map(end).max().unwrap();
+    let since = world.hosts[B].deliveries.partition_point(|(at, _)| *at < cut_at - ROUND_TRIP);
+    let gap = world.hosts[B].deliveries[since..].windows(2).map(end).max().unwrap();
     assert!(gap <= 4 * rtt + 2 * other, "{cut_at:?}: nothing came for {gap:?}, {rtt:?}");
 }
 
@@ -89,7 +94,7 @@ fn a_path_failure_costs_three_round_trips_and_a_probe() {
         for config in [AssociationConfig::default(), multipath()] {
             // Wherever the window stands in its sawtooth.
             for cut_at in [2_000, 2_900] {
-                count_round_trips(&config, &vec![LINK; networks], 0, ms(cut_at));
+                count_round_trips(&config, &links(networks), 0, ms(cut_at));
             }
         }
     }
@@ -97,9 +102,9 @@ fn a_path_failure_costs_three_round_trips_and_a_probe() {
 
 #[test]
 fn a_path_failure_costs_the_same_if_paths_differ() {
-    let slow = Link { delay: ms(75), ..LINK };
+    let unlike = [20, 75].map(|delay| link(RATE, ms(delay), QUEUE));
     for cut in [0, 1] {
-        count_round_trips(&multipath(), &[LINK, slow], cut, ms(3_000));
+        count_round_trips(&multipath(), &unlike, cut, ms(3_000));
     }
 }
 
@@ -107,10 +112,10 @@ fn a_path_failure_costs_the_same_if_paths_differ() {
 fn another_path_takes_over_within_five_round_trips() {
     for networks in [2, 3] {
         let mut world = cut_after_five_seconds(&AssociationConfig::default(), networks);
-        world.run_until(ms(8_000));
+        world.run_to(ms(8_000));
         let after = first_arrival(&world, 1, ms(5_000)).unwrap() - ms(5_000);
         assert!(after <= 4 * ROUND_TRIP, "first data after {after:?}");
-        let gaps = world.deliveries.windows(2).map(|pair| pair[1].0 - pair[0].0);
+        let gaps = world.hosts[B].deliveries.windows(2).map(|pair| pair[1].0 - pair[0].0);
         let gap = gaps.max().unwrap();
         assert!(gap <= 5 * ROUND_TRIP, "nothing came for {gap:?}");
         assert!(share(&world, ms(6_000), ms(8_000)) >= 85);
@@ -123,16 +128,15 @@ fn another_path_takes_over_within_five_round_trips() {
 #[test]
 fn a_third_path_takes_over_from_the_second() {
     let mut world = cut_after_five_seconds(&AssociationConfig::default(), 3);
-    world.run_until(ms(8_000));
-    world.cut(1, true);
-    world.run_until(ms(11_000));
+    world.run_to(ms(8_000));
+    world.network.cut.push(1);
+    world.run_to(ms(11_000));
     let after = first_arrival(&world, 2, ms(8_000)).unwrap() - ms(8_000);
     assert!(after <= 4 * ROUND_TRIP, "first data after {after:?}");
     assert!(share(&world, ms(9_000), ms(11_000)) >= 85);
     // And all of them come back.
-    world.cut(0, false);
-    world.cut(1, false);
-    world.run_until(ms(40_000));
+    world.network.cut.clear();
+    world.run_to(ms(40_000));
     let back = first_arrival(&world, 0, ms(11_000)).expect("the first path is used again");
     assert!(share(&world, back + ms(1_000), ms(40_000)) >= 85);
 }
@@ -140,15 +144,15 @@ fn a_third_path_takes_over_from_the_second() {
 #[test]
 fn the_primary_path_is_used_again_as_soon_as_a_heartbeat_is_answered() {
     let mut world = cut_after_five_seconds(&AssociationConfig::default(), 2);
-    world.run_until(ms(15_000));
-    world.cut(0, false);
-    world.run_until(ms(24_000));
-    let asked = *world.heartbeats[0].iter().find(|at| **at > ms(15_000)).unwrap();
+    world.run_to(ms(15_000));
+    world.network.cut.clear();
+    world.run_to(ms(24_000));
+    let asked = *world.tap.heartbeats[0].iter().find(|at| **at > ms(15_000)).unwrap();
     let back = first_arrival(&world, 0, ms(15_000)).unwrap();
     assert!(back - asked <= 2 * ROUND_TRIP, "asked at {asked:?}, used at {back:?}");
     // Asked at once, then after 1, 2, 4 and 8 seconds.
     let cut = ms(5_000);
-    let asks: Vec<u64> = world.heartbeats[0]
+    let asks: Vec<u64> = world.tap.heartbeats[0]
         .iter()
         .filter(|at| **at > cut)
         .map(|at| (*at - cut).as_secs())
@@ -169,23 +173,24 @@ fn probing() -> AssociationConfig {
 
 /// The longest time without a byte from one time to another.
 fn silence(world: &World, from: Duration, to: Duration) -> Duration {
-    let between = world.deliveries.iter().map(|(at, _)| *at).filter(|at| (from..to).contains(at));
+    let deliveries = world.hosts[B].deliveries.iter();
+    let between = deliveries.map(|(at, _)| *at).filter(|at| (from..to).contains(at));
     let times: Vec<Duration> = [from].into_iter().chain(between).chain([to]).collect();
     times.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap()
 }
 
 /// The first network is down for 8 s. Shortly after it is up again the second one dies.
 fn one_dies_as_the_other_comes_back(config: &AssociationConfig, between: Duration) -> Duration {
-    let links = [Link { delay: ms(5), ..LINK }, Link { delay: ms(50), ..LINK }];
+    let links = [5, 50].map(|delay| link(RATE, ms(delay), QUEUE));
     let mut world = World::connected(config, &links);
-    world.run_until(ms(3_000));
-    world.cut(0, true);
-    world.run_until(ms(11_000));
-    world.cut(0, false);
+    world.run_to(ms(3_000));
+    world.network.cut.push(0);
+    world.run_to(ms(11_000));
+    world.network.cut.clear();
     let cut_at = ms(11_000) + between;
-    world.run_until(cut_at);
-    world.cut(1, true);
-    world.run_until(cut_at + ms(5_000));
+    world.run_to(cut_at);
+    world.network.cut.push(1);
+    world.run_to(cut_at + ms(5_000));
     silence(&world, cut_at, cut_at + ms(5_000))
 }
 
@@ -207,17 +212,17 @@ fn a_path_that_is_back_is_used_as_soon_as_the_last_one_fails() {
 
 #[test]
 fn data_goes_on_soon_after_an_outage_of_everything() {
-    for networks in [1, 2] {
+    for networks in [1, 2_u8] {
         for is_multipath in [true, false] {
             let mut config = probing();
             config.multipath = config.multipath.filter(|_| is_multipath);
-            let mut world = World::connected(&config, &vec![LINK; networks]);
-            world.run_until(ms(3_000));
-            (0..networks).for_each(|network| world.cut(network, true));
+            let mut world = World::connected(&config, &links(networks.into()));
+            world.run_to(ms(3_000));
+            world.network.cut.extend(0..networks);
             // Every one of them, or the last one, is back.
-            world.run_until(ms(13_000));
-            world.cut(networks - 1, false);
-            world.run_until(ms(16_000));
+            world.run_to(ms(13_000));
+            world.network.cut.retain(|network| *network != networks - 1);
+            world.run_to(ms(16_000));
             let silent = silence(&world, ms(13_000), ms(16_000));
             assert!(silent <= ms(500) + ms(200) + 2 * ROUND_TRIP, "{networks}: {silent:?}");
         }
@@ -229,10 +234,10 @@ fn a_primary_path_that_was_given_up_for_good_is_not_used_again() {
     let mut config = AssociationConfig::default();
     config.primary_switchover_max_retrans = Some(1);
     let mut world = cut_after_five_seconds(&config, 2);
-    world.run_until(ms(15_000));
+    world.run_to(ms(15_000));
     assert_eq!(world.status().primary, PathId(1));
-    world.cut(0, false);
-    world.run_until(ms(24_000));
+    world.network.cut.clear();
+    world.run_to(ms(24_000));
     assert!(world.status().paths.iter().all(|path| path.state == PathState::Active));
     assert_eq!(first_arrival(&world, 0, ms(15_000)), None);
 }
@@ -240,37 +245,41 @@ fn a_primary_path_that_was_given_up_for_good_is_not_used_again() {
 #[test]
 fn a_single_path_waits_for_itself() {
     let mut world = cut_after_five_seconds(&AssociationConfig::default(), 1);
-    world.run_until(ms(5_900));
+    world.run_to(ms(5_900));
     assert_eq!(changes(&world), []);
-    world.run_until(ms(7_000));
+    world.run_to(ms(7_000));
     let changed: Vec<_> = changes(&world).into_iter().map(|it| it.2).collect();
     assert_eq!(changed, [PathChange::PotentiallyFailed]);
-    world.cut(0, false);
-    world.run_until(ms(15_000));
+    world.network.cut.clear();
+    world.run_to(ms(15_000));
     let back = first_arrival(&world, 0, ms(7_000)).unwrap();
     assert!(share(&world, back + ms(2_000), ms(15_000)) >= 70);
 }
 
 #[test]
 fn a_path_that_becomes_much_slower_is_doubted_and_believed_again() {
-    let mut world = World::connected(&AssociationConfig::default(), &[LINK, LINK]);
-    world.run_until(ms(5_000));
-    world.slow_down(0, ms(300));
-    world.run_until(ms(15_000));
+    let mut world = World::connected(&AssociationConfig::default(), &links(2));
+    world.run_to(ms(5_000));
+    world.change_links(|network, link| {
+        if network == 0 {
+            link.delay += ms(300);
+        }
+    });
+    world.run_to(ms(15_000));
     let changed: Vec<_> = changes(&world).into_iter().filter(|it| it.0 > 5_000).collect();
     let kinds: Vec<_> = changed.iter().map(|it| (it.1, it.2)).collect();
     assert_eq!(kinds, [(0, PathChange::PotentiallyFailed), (0, PathChange::Active)]);
     assert!(changed[1].0 < 6_500, "{changed:?}");
-    assert!(world.arrivals[0].last().is_some_and(|last| *last > ms(14_000)));
+    assert!(world.tap.data[0].last().is_some_and(|last| *last > ms(14_000)));
     assert_eq!(world.status().paths[0].state, PathState::Active);
 }
 
 #[test]
 fn idle_paths_are_asked_every_half_minute() {
-    let mut world = World::connected(&AssociationConfig::default(), &[LINK, LINK, LINK]);
-    world.busy = false;
-    world.run_until(ms(300_000));
-    for (network, asked) in world.heartbeats.iter().enumerate() {
+    let mut world = World::connected(&AssociationConfig::default(), &links(3));
+    world.hosts[A].user = User::Silent;
+    world.run_to(ms(300_000));
+    for (network, asked) in world.tap.heartbeats.iter().enumerate() {
         let later: Vec<_> = asked.iter().filter(|at| **at > ms(10_000)).collect();
         assert!((9..=10).contains(&later.len()), "network {network}: {later:?}");
         for pair in later.windows(2) {
@@ -284,15 +293,17 @@ fn idle_paths_are_asked_every_half_minute() {
 fn a_path_that_was_added_takes_over() {
     let mut config = AssociationConfig::default();
     config.extensions.dynamic_addresses = true;
-    let mut world = World::connected_knowing(&config, &[LINK, LINK], 1);
-    world.run_until(ms(3_000));
+    let mut world = World::with(Traffic { told: 1, ..Traffic::new(&config, 2) }, &links(2), 1);
+    world.run_to(ms(3_000));
     assert_eq!(world.status().paths.len(), 1);
-    world.add_address_of_receiver(1);
-    world.run_until(ms(5_000));
+    let (now, receiver) = (world.now, &mut world.hosts[B].endpoint);
+    let id = receiver.associations()[0];
+    receiver.association_mut(now, id).unwrap().add_address(address(B, 1)).unwrap();
+    world.run_to(ms(5_000));
     let kinds: Vec<_> = changes(&world).into_iter().map(|it| (it.1, it.2)).collect();
     assert_eq!(kinds, [(1, PathChange::Added), (1, PathChange::Confirmed)]);
-    world.cut(0, true);
-    world.run_until(ms(8_000));
+    world.network.cut.push(0);
+    world.run_to(ms(8_000));
     let after = first_arrival(&world, 1, ms(5_000)).unwrap() - ms(5_000);
     assert!(after <= 4 * ROUND_TRIP, "first data after {after:?}");
     assert!(share(&world, ms(6_000), ms(8_000)) >= 85);

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use eyas_netem::link::{LinkConfig, LossConfig};
 use eyas_sctp::config::{AssociationConfig, CongestionControlKind};
 
-use crate::world::{Link, World};
+use crate::network::{A, B, link, ms};
+use crate::saturated::World;
 
-/// 100 Mbit/s and 100 ms, with a queue of half of that.
-const LONG: Link = Link::new(100_000_000, Duration::from_millis(50), Duration::from_millis(50));
+/// Of a link of 100 ms with a queue of half of that, in bit/s.
+const RATE: u64 = 100_000_000;
 
 /// Percent of the link's rate that user data gets, after some seconds to start. Of a million
 /// packets, `loss` are lost in each direction.
@@ -17,13 +19,15 @@ fn utilisation(kind: CongestionControlKind, loss: u64) -> u64 {
     config.congestion_control = kind.into();
     config.send_buffer = 8 << 20;
     config.receive_buffer = 8 << 20;
-    let mut world = World::connected(&config, &[Link { loss, ..LONG }]);
+    let loss = LossConfig::Probability(loss as f64 / 1e6);
+    let long = LinkConfig { loss, ..link(RATE, ms(50), ms(50)) };
+    let mut world = World::connected(&config, &[long]);
     let (start, end) = (Duration::from_secs(3), Duration::from_secs(8));
-    world.run_until(end);
-    let (sent, again) = (world.sender.counters(), world.receiver.counters());
+    world.run_to(end);
+    let (sent, again) = (world.hosts[A].endpoint.counters(), world.hosts[B].endpoint.counters());
     assert!(again.duplicate_data * 1000 <= sent.packets_out, "{} twice", again.duplicate_data);
     let bits = world.delivered(start, end) as u64 * 8;
-    bits * 100 / (LONG.rate * (end - start).as_secs())
+    bits * 100 / (RATE * (end - start).as_secs())
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use eyas_netem::link::{LinkConfig, LossConfig, Reordering};
 use eyas_sctp::config::{
     AssociationConfig, BufferSplitting, BurstLimit, ChunkRescheduling, CongestionControlKind, Cuc,
     FlightCap, LossDetection, Multipath, NrSackPolicy, PathOrder, Profile, RttSampling, RtxPolicy,
@@ -13,7 +14,8 @@ use eyas_sctp::event::Event;
 use eyas_sctp::identifier::StreamId;
 use proptest::prelude::*;
 
-use crate::world::{A, Link, User, World};
+use crate::multipath::world::{User, World, link};
+use crate::network::{A, B, ms};
 
 /// How long the user sends.
 const SENDING: Duration = Duration::from_secs(3);
@@ -22,14 +24,13 @@ const SENDING: Duration = Duration::from_secs(3);
 /// last one (RFC 9260 §8.2): a full buffer takes two hours then.
 const PATIENCE: Duration = Duration::from_hours(4);
 
-fn a_link() -> impl Strategy<Value = Link> {
+fn a_link() -> impl Strategy<Value = LinkConfig> {
     (1_u64..=20, 1_u64..=100, 0_u64..50_000, 0_u64..20).prop_map(|(rate, delay, loss, jitter)| {
-        Link {
-            rate: rate * 1_000_000,
-            delay: Duration::from_millis(delay),
-            loss,
-            jitter: Duration::from_millis(jitter),
-            cut: false,
+        LinkConfig {
+            loss: LossConfig::Probability(loss as f64 / 1e6),
+            jitter: ms(jitter),
+            reordering: Reordering::ByJitter,
+            ..link(rate, delay)
         }
     })
 }
@@ -154,33 +155,38 @@ proptest! {
         links in proptest::collection::vec(a_link(), 1..4),
         streams in 1_usize..5,
         by_queue in any::<bool>(),
-        cuts in proptest::collection::vec((0_usize..3, 0_u64..3000), 0..4),
+        cuts in proptest::collection::vec((0_u8..3, 0_u64..3000), 0..4),
         seed in any::<u8>(),
     ) {
         let user = if by_queue { User::ByQueueInfo } else { User::InTurn };
-        let mut world = World::new(&config, &links, streams, seed, user);
-        let mut cuts: Vec<(usize, u64)> =
-            cuts.into_iter().filter(|(path, _)| *path + 1 < links.len()).collect();
+        let mut world = World::multipath(&config, &links, streams, seed, user);
+        let mut cuts: Vec<(u8, u64)> =
+            cuts.into_iter().filter(|(path, _)| usize::from(*path) + 1 < links.len()).collect();
         cuts.sort_by_key(|(_, at)| *at);
         // A handshake whose path is cut fails as it should: that is another matter.
         while world.status().state != AssociationState::Established {
-            world.run_until(world.now + Duration::from_millis(50));
+            world.run_to(world.now + Duration::from_millis(50));
         }
         let start = world.now;
         // Each time is for the path's going, or its coming back; the last path stays.
         for (path, at) in cuts {
-            world.run_until(start + Duration::from_millis(at));
-            world.links[path].cut = !world.links[path].cut;
+            world.run_to(start + Duration::from_millis(at));
+            let cut = &mut world.network.cut;
+            match cut.iter().position(|other| *other == path) {
+                Some(at) => _ = cut.remove(at),
+                None => cut.push(path),
+            }
         }
-        world.run_until(start + SENDING);
+        world.run_to(start + SENDING);
         let status = world.status();
         prop_assert!(status.queued <= config.send_buffer);
-        world.user = User::Silent;
-        world.run_until(start + PATIENCE);
+        world.hosts[A].user = User::Silent;
+        world.run_to(start + PATIENCE);
         let is_lost = |(_, event): &(Duration, Event)| matches!(event, Event::Lost(_));
-        prop_assert!(!world.events.iter().any(is_lost), "{:?}", world.events);
-        prop_assert_eq!(&world.delivered, &world.handed_in);
+        let events = &world.hosts[A].events;
+        prop_assert!(!events.iter().any(is_lost), "{:?}", events);
+        prop_assert_eq!(&world.hosts[B].delivered, &world.hosts[A].handed_in);
         let id = world.id();
-        prop_assert_eq!(world.hosts[A].queue_info(id).map(|info| info.queued), Some(0));
+        prop_assert_eq!(world.hosts[A].endpoint.queue_info(id).map(|info| info.queued), Some(0));
     }
 }

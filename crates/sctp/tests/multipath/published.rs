@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use eyas_netem::link::LinkConfig;
 use eyas_sctp::config::{AssociationConfig, Profile, StreamMapping};
 use eyas_sctp::identifier::StreamId;
 
-use crate::world::{Link, User, World, link};
+use crate::multipath::world::{User, World, link};
+use crate::network::B;
 
 struct Outcome {
     throughput: f64,
@@ -16,7 +18,7 @@ struct Outcome {
 
 /// The published set-up with buffers of so many KiB, from the eighth to the sixteenth second.
 fn run(
-    links: &[Link],
+    links: &[LinkConfig],
     table: &[usize],
     streams: usize,
     kib: usize,
@@ -32,12 +34,12 @@ fn run(
         let multipath = config.multipath.as_mut().expect("a multipath profile");
         multipath.mapping = StreamMapping::Table(streams.collect());
     }
-    let mut world = World::new(&config, links, streams, 1, user);
-    world.run_until(Duration::from_secs(8));
+    let mut world = World::multipath(&config, links, streams, 1, user);
+    world.run_to(Duration::from_secs(8));
     world.start_measuring();
-    world.run_until(Duration::from_secs(16));
+    world.run_to(Duration::from_secs(16));
     let throughput = world.throughput(Duration::from_secs(8));
-    let delays: f64 = world.tallies.iter().map(|tally| tally.mean_delay()).sum();
+    let delays: f64 = world.hosts[B].tallies.iter().map(|tally| tally.mean_delay()).sum();
     Outcome { throughput, delay: delays / streams as f64, world }
 }
 
@@ -63,7 +65,7 @@ fn a_fixed_mapping_needs_less_buffer_on_paths_of_different_delay() {
     assert!(fixed(192).throughput < 18.8);
     assert!(in_turn(288).throughput >= 19.0);
     assert!(in_turn(256).throughput < 18.0);
-    let [near, far] = [0, 1].map(|stream| full.world.tallies[stream].mean_delay());
+    let [near, far] = [0, 1].map(|stream| full.world.hosts[B].tallies[stream].mean_delay());
     assert!(far > 3.0 * near, "{near} and {far} ms");
 }
 

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use eyas_netem::link::LinkConfig;
 use eyas_sctp::config::{AssociationConfig, Multipath, SchedulerKind, StreamMapping};
 use eyas_sctp::identifier::StreamId;
 
-use crate::world::{Link, User, World, link};
+use crate::multipath::world::{User, World, link};
 
 /// As it is without choosing anything, with messages that fill packets.
 fn config() -> AssociationConfig {
@@ -19,11 +20,11 @@ fn config() -> AssociationConfig {
 }
 
 /// Mbit/s of user data between the fifth and the fifteenth second.
-fn throughput(config: &AssociationConfig, links: &[Link], user: User) -> f64 {
-    let mut world = World::new(config, links, 2, 1, user);
-    world.run_until(Duration::from_secs(5));
+fn throughput(config: &AssociationConfig, links: &[LinkConfig], user: User) -> f64 {
+    let mut world = World::multipath(config, links, 2, 1, user);
+    world.run_to(Duration::from_secs(5));
     world.start_measuring();
-    world.run_until(Duration::from_secs(15));
+    world.run_to(Duration::from_secs(15));
     world.throughput(Duration::from_secs(10))
 }
 
@@ -56,18 +57,18 @@ fn a_mapping_uses_paths_of_different_rate_if_the_user_asks_what_is_queued() {
 
 #[test]
 fn a_path_failure_stops_nothing() {
-    let mut world = World::new(&config(), &[link(10, 10), link(10, 10)], 2, 1, User::InTurn);
-    world.run_until(Duration::from_secs(5));
-    world.links[1].cut = true;
-    world.run_until(Duration::from_secs(7));
+    let mut world = World::multipath(&config(), &[link(10, 10), link(10, 10)], 2, 1, User::InTurn);
+    world.run_to(Duration::from_secs(5));
+    world.network.cut = vec![1];
+    world.run_to(Duration::from_secs(7));
     world.start_measuring();
-    world.run_until(Duration::from_secs(12));
+    world.run_to(Duration::from_secs(12));
     let left = world.throughput(Duration::from_secs(5));
     assert!(left > 9.0, "{left} Mbit/s over the path that is left");
-    world.links[1].cut = false;
-    world.run_until(Duration::from_secs(60));
+    world.network.cut.clear();
+    world.run_to(Duration::from_secs(60));
     world.start_measuring();
-    world.run_until(Duration::from_secs(65));
+    world.run_to(Duration::from_secs(65));
     let both = world.throughput(Duration::from_secs(5));
     assert!(both > 18.5, "{both} Mbit/s once it works again");
 }

@@ -6,12 +6,12 @@ use eyas_sctp::wire::{GapBlock, SackBuilder};
 /// `B` has ten messages under way; gives its last TSN.
 fn sending(liar: &mut Liar) -> Tsn {
     let b = liar.world.hosts[B].only();
-    liar.world.keep = Some("DATA");
+    liar.world.tap.keep = Some("DATA");
     for _ in 0..4 {
         liar.world.send(B, b, 0, vec![1; 1000]);
     }
     liar.world.drain();
-    let packet = liar.world.kept.clone().expect("DATA");
+    let packet = liar.world.tap.kept.clone().expect("DATA");
     let (_, chunks) = Packet::parse(&packet, Checksum::Crc32c).expect("a packet");
     let tsn = |chunk| if let Chunk::Data(data) = chunk { Some(data.tsn) } else { None };
     chunks.filter_map(tsn).last().expect("it was kept")

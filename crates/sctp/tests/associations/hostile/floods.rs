@@ -106,10 +106,10 @@ fn an_unnegotiated_skip_is_reported_and_not_executed() {
 fn an_unnegotiated_nr_sack_acknowledges_nothing() {
     let mut liar = Liar::new(|_| {});
     let b = liar.world.hosts[B].only();
-    liar.world.wiretap = Some(crate::world::Wiretap::default());
+    liar.world.tap.wiretap = Some(crate::associations::world::Wiretap::default());
     liar.world.send(B, b, 0, "not yet");
     liar.world.drain();
-    let cumulative_tsn = liar.world.wiretap.as_ref().map(|wiretap| wiretap.tsn_of(B)).unwrap();
+    let cumulative_tsn = liar.world.tap.wiretap.as_ref().map(|wiretap| wiretap.tsn_of(B)).unwrap();
     for is_nr in [true, false] {
         let builder = SackBuilder { cumulative_tsn, a_rwnd: 9000, is_nr, ..Default::default() };
         liar.says(&[Chunk::Sack(builder.build())]);

@@ -1,7 +1,7 @@
 //! Lists of addresses with everything in them that is none of a peer's (RFC 9260 §5.1.2).
 
 use super::*;
-use crate::world::{init, listening, packet};
+use crate::associations::world::{init, listening, packet};
 use eyas_sctp::wire::{InitChunk, Parameter};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -10,10 +10,10 @@ fn listing(world: &mut World, addresses: impl Iterator<Item = IpAddr>) -> Vec<St
     let parameters = addresses.map(Parameter::Address).collect();
     let init = packet(0, &[Chunk::Init(InitChunk { parameters, ..init(77) })]);
     world.clear_ladder();
-    world.keep = Some("INIT-ACK");
+    world.tap.keep = Some("INIT-ACK");
     world.inject(B, socket(A, 0), init);
     world.run_for(ms(1));
-    world.ladder.clone()
+    world.tap.ladder.clone()
 }
 
 #[test]
@@ -30,14 +30,15 @@ fn addresses_that_are_no_hosts_are_left_out() {
 fn probes_to_addresses_listed_by_a_peer_have_a_budget() {
     let mut config = listening();
     config.addresses = (0..30).map(|n| IpAddr::V4(Ipv4Addr::new(198, 18, 0, n))).collect();
-    config.addresses.push(crate::world::address(A, 0));
+    config.addresses.push(crate::associations::world::address(A, 0));
     let mut world = World::with(config, listening());
     for _ in 0..200 {
         world.connect();
     }
     world.run_for(ms(60_000));
     assert_eq!(world.hosts[B].endpoint.associations().len(), 200);
-    let probes = world.ladder.iter().filter(|line| line.starts_with("A <- B  HEARTBEAT (nowhere)"));
+    let probes =
+        world.tap.ladder.iter().filter(|line| line.starts_with("A <- B  HEARTBEAT (nowhere)"));
     let probes = probes.count();
     let most = 61 * world.hosts[B].endpoint.config().max_probes_per_source as usize;
     assert!(probes > 100 && probes <= most, "{probes} heartbeats to strangers");
@@ -48,11 +49,12 @@ fn probes_to_addresses_listed_by_a_peer_have_a_budget() {
 fn an_association_asks_slowly_once_many_have_not_answered() {
     let mut config = listening();
     config.addresses = (0..30).map(|n| IpAddr::V4(Ipv4Addr::new(198, 18, 0, n))).collect();
-    config.addresses.push(crate::world::address(A, 0));
+    config.addresses.push(crate::associations::world::address(A, 0));
     let mut world = World::with(config, listening());
     world.connected();
     world.run_for(ms(600_000));
-    let probes = world.ladder.iter().filter(|line| line.starts_with("A <- B  HEARTBEAT (nowhere)"));
+    let probes =
+        world.tap.ladder.iter().filter(|line| line.starts_with("A <- B  HEARTBEAT (nowhere)"));
     let probes = probes.count();
     assert!((16..=16 + 20 + 1).contains(&probes), "{probes} heartbeats to strangers");
 }
@@ -67,7 +69,7 @@ fn only_a_few_of_thousands_of_addresses_are_used() {
     assert_eq!(listing(&mut world, addresses), ["A <- B  INIT-ACK"]);
     let most = world.hosts[B].endpoint.config().association.max_peer_addresses as u64;
     assert_eq!(world.hosts[B].endpoint.counters().addresses_ignored, 8000 - most);
-    let answer = world.kept.as_ref().expect("the INIT ACK").len();
+    let answer = world.tap.kept.as_ref().expect("the INIT ACK").len();
     assert!(answer < 1500, "the cookie holds few of them: {answer} bytes");
     assert_eq!(world.hosts[B].endpoint.associations(), []);
 }

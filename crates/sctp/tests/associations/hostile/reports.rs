@@ -2,7 +2,7 @@
 //! (RFC 9260 §10, ICMP 5 and 6).
 
 use super::*;
-use crate::world::{PORT, multihomed};
+use crate::associations::world::{PORT, multihomed};
 use eyas_sctp::io::{Input, Unreachable};
 
 /// `A` is told that packets to `B` do not arrive.
@@ -20,11 +20,11 @@ fn unverified(world: &World) -> u64 {
 /// `A` has sent an INIT, which got lost.
 fn opening() -> (World, Bytes) {
     let mut world = World::new();
-    world.keep = Some("INIT");
+    world.tap.keep = Some("INIT");
     world.network.cut = vec![0];
     world.connect();
     world.run_for(ms(5));
-    let init = world.kept.clone().expect("the INIT");
+    let init = world.tap.kept.clone().expect("the INIT");
     (world, init)
 }
 
@@ -54,10 +54,10 @@ fn a_handshake_ends_only_by_a_report_that_quotes_its_init() {
 fn an_association_ends_by_a_refusal_that_quotes_one_of_its_packets() {
     let mut world = World::new();
     let (a, _) = world.connected();
-    world.keep = Some("DATA");
+    world.tap.keep = Some("DATA");
     world.send(A, a, 0, "seen on the way");
     world.run_for(ms(1000));
-    let packet = world.kept.clone().expect("the DATA");
+    let packet = world.tap.kept.clone().expect("the DATA");
     let mut guessed = packet[..8].to_vec();
     guessed[7] ^= 1;
     report(&mut world, Unreachable::Protocol, &guessed);
@@ -69,7 +69,7 @@ fn an_association_ends_by_a_refusal_that_quotes_one_of_its_packets() {
     let refused = Event::Lost(LossReason::Refused(Unreachable::Protocol));
     assert_eq!(world.hosts[A].said().last(), Some(&refused));
     world.run_for(ms(1000));
-    assert!(!world.ladder.iter().any(|line| line.contains("A -> B")), "{:?}", world.ladder);
+    assert!(!world.tap.ladder.iter().any(|line| line.contains("A -> B")), "{:?}", world.tap.ladder);
 }
 
 /// What the peer lists may be somebody else's address.
@@ -77,10 +77,10 @@ fn an_association_ends_by_a_refusal_that_quotes_one_of_its_packets() {
 fn a_refusal_from_an_address_that_is_not_verified_ends_nothing() {
     let mut world = World::with(multihomed(A, 2), multihomed(B, 2));
     world.network.cut = vec![1];
-    world.keep = Some("HEARTBEAT");
+    world.tap.keep = Some("HEARTBEAT");
     world.connected();
     world.run_for(ms(500));
-    let packet = world.kept.clone().expect("the HEARTBEAT to the other address");
+    let packet = world.tap.kept.clone().expect("the HEARTBEAT to the other address");
     let quoted = Some(packet.slice(..8));
     let input = Input::Unreachable { remote: socket(B, 1), reason: Unreachable::Protocol, quoted };
     world.hosts[A].endpoint.handle_input(world.now, input);
@@ -92,10 +92,10 @@ fn a_refusal_from_an_address_that_is_not_verified_ends_nothing() {
 fn packets_get_smaller_only_by_a_report_that_quotes_one() {
     let mut world = World::with_associations(|config| config.path_mtu_discovery = false);
     let (a, _) = world.connected();
-    world.keep = Some("DATA");
+    world.tap.keep = Some("DATA");
     world.send(A, a, 0, "seen on the way");
     world.run_for(ms(1000));
-    let packet = world.kept.clone().expect("the DATA");
+    let packet = world.tap.kept.clone().expect("the DATA");
     let mtu = |world: &World| world.hosts[A].status(a).paths[0].mtu;
     let before = mtu(&world);
     let mut guessed = packet[..8].to_vec();

@@ -29,9 +29,9 @@ fn our_own_tag_reflected_counts_only_with_the_t_bit() {
     let mut liar = Liar::new(|_| {});
     // The tag that B's packets carry is A's.
     liar.world.network.cut.clear();
-    liar.world.keep = Some("A <- B");
+    liar.world.tap.keep = Some("A <- B");
     liar.works();
-    let from_b = liar.world.kept.clone().expect("a SACK");
+    let from_b = liar.world.tap.kept.clone().expect("a SACK");
     let theirs = Packet::header(&from_b).expect("a packet").tag;
     liar.world.network.cut = vec![0];
     liar.header.tag = theirs;

@@ -7,4 +7,3 @@ mod failover;
 mod long_path;
 mod path_mtu;
 mod shared;
-mod world;
