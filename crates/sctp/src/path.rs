@@ -9,7 +9,7 @@
 //! | `flight` | data in flight, and the effects of acknowledgements and losses | RFC 9260 §7.2 |
 //! | `doubt` | whether the minimum round-trip time is still valid | draft-ietf-ccwg-bbr §5.3.4 |
 //! | `estimates` | minimum round-trip time, delivery rate | draft-ietf-ccwg-bbr §4.1 |
-//! | `one_way` | how much later data arrives than on another path | |
+//! | `one_way` | differences between the forward delays of paths | |
 //! | `state` | reachability: error counts | RFC 9260 §8.2, RFC 7829 |
 //! | `heartbeat` | idle and failed paths, verification of addresses | RFC 9260 §8.3, §5.4 |
 //! | `failed` | more probes of failed paths than errors are counted for | |

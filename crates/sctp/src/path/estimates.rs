@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-use super::one_way::Ways;
+use super::one_way::RttsByReturnPath;
 use super::{Path, Progress};
 use crate::congestion::{DeliveryRate, nanoseconds};
 use crate::identifier::PathId;
@@ -66,8 +66,8 @@ impl Least {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Estimates {
     least_rtt: Least,
-    /// How long answers took that came back on any path.
-    pub(super) ways: Ways,
+    /// The round-trip times by the path that SACKs came back on.
+    pub(super) return_rtts: RttsByReturnPath,
     /// The fastest delivery of the span that runs and of the one before, in bytes a second.
     rates: [u64; 2],
     /// When the span ends.
@@ -122,7 +122,7 @@ impl Path {
     /// SACKs come back on a quicker path and are not taken as round trips of this one
     /// ([`crate::config::RttSampling`]).
     pub(super) fn least_answer(&self) -> Option<Duration> {
-        self.least_rtt().into_iter().chain(self.estimates.ways.least()).min()
+        self.least_rtt().into_iter().chain(self.estimates.return_rtts.least()).min()
     }
 
     /// How fast the path delivered at best of late, in bytes of user data a second.
@@ -135,8 +135,8 @@ impl Path {
     /// Nothing comes back on another path any more. What was acknowledged soonest may have been so over
     /// that one, and a flight held to that round trip would leave this path ever emptier.
     pub(super) fn forget_answers_over(&mut self, back: PathId) {
-        if self.estimates.ways.forget(back) {
-            let least = self.estimates.ways.least().map_or(0, nanoseconds);
+        if self.estimates.return_rtts.forget(back) {
+            let least = self.estimates.return_rtts.least().map_or(0, nanoseconds);
             self.estimates.least_rtt = Least { least, ..Least::default() };
             self.find_plateau_anew();
         }
@@ -163,7 +163,7 @@ impl Path {
             self.estimates.least_rtt.on_sample(rtt, alone);
         }
         if let Some((back, time)) = progress.answered {
-            self.estimates.ways.on_answer(back, time, alone);
+            self.estimates.return_rtts.on_sample(back, time, alone);
         }
         if let Some(delivery) = delivery {
             self.estimates.on_delivery(now, delivery, progress.rtt);

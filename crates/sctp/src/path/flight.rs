@@ -136,7 +136,7 @@ impl Path {
         let (bytes, largest) = (self.rates.acknowledged(), self.rates.largest());
         self.acknowledged = false;
         let window_was_full = core::mem::take(&mut self.window_was_full);
-        let quickest = self.rto.least().into_iter().chain(self.estimates.ways.least()).min();
+        let quickest = self.rto.least().into_iter().chain(self.estimates.return_rtts.least()).min();
         let delivery = self.rates.sample(quickest);
         self.note_estimates(now, &progress, delivery.as_ref());
         self.note_plateau(now);

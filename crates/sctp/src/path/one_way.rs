@@ -1,10 +1,10 @@
-//! By how much later what is sent arrives on one path than on another.
+//! By how much the forward delay of one path is longer than that of another.
 //!
-//! No clock is shared with the peer, so the time that a packet takes one way cannot be measured. But
-//! SACKs for what was sent on different paths come back on the same one, and then the way back is
-//! the same: the answers differ by as much as the ways there do. The least answers differ by the
-//! delays without queues. Where no SACKs came back on a common path, half of the difference of the
-//! round trips is the best guess.
+//! The peer's clock is not synchronised with ours, so a one-way delay cannot be measured. But if
+//! SACKs for data that was sent on two paths come back on the same path, they have the return delay
+//! in common, and the round-trip times differ by as much as the forward delays. The minimum
+//! round-trip times differ by the delays without queues. If no SACKs came back on a common path,
+//! half the difference of the two paths' round-trip times is the best estimate.
 
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -13,57 +13,59 @@ use super::estimates::Least;
 use super::{Path, PathState, Paths};
 use crate::identifier::PathId;
 
-/// The most paths back that are told apart for one path.
-const MAX_WAYS: usize = 8;
+/// The maximum number of return paths that are distinguished for one path.
+const MAX_RETURN_PATHS: usize = 8;
 
-/// How long answers took to what was sent on one path, by the path that they came back on.
+/// The minimum round-trip times of what was sent on one path, by the path that the SACKs came back
+/// on.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ways {
-    ways: Vec<Way>,
+pub(super) struct RttsByReturnPath {
+    rtts: Vec<ReturnPathRtt>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Way {
-    back: PathId,
+struct ReturnPathRtt {
+    return_path: PathId,
     least: Least,
 }
 
-impl Ways {
-    /// An answer came back on `back` after so long; `alone`: there was no queue of ours in the way.
-    pub(super) fn on_answer(&mut self, back: PathId, time: Duration, alone: bool) {
-        if let Some(way) = self.ways.iter_mut().find(|way| way.back == back) {
-            if way.least.on_sample(time, alone) {
-                // The way there is another one, and what is known of the other ways back is of the old.
-                self.ways.retain(|way| way.back == back);
+impl RttsByReturnPath {
+    /// A SACK came back on `return_path` after `rtt`; `alone`: there was no queue of ours in the
+    /// way.
+    pub(super) fn on_sample(&mut self, return_path: PathId, rtt: Duration, alone: bool) {
+        if let Some(known) = self.rtts.iter_mut().find(|known| known.return_path == return_path) {
+            if known.least.on_sample(rtt, alone) {
+                // The forward route has changed: what was measured by other return paths is outdated.
+                self.rtts.retain(|known| known.return_path == return_path);
             }
             return;
         }
-        if self.ways.len() >= MAX_WAYS {
-            self.ways.remove(0);
+        if self.rtts.len() >= MAX_RETURN_PATHS {
+            self.rtts.remove(0);
         }
         let mut least = Least::default();
-        least.on_sample(time, alone);
-        self.ways.push(Way { back, least });
+        least.on_sample(rtt, alone);
+        self.rtts.push(ReturnPathRtt { return_path, least });
     }
 
-    /// Nothing comes back on `back` any more. Says whether anything did.
-    pub(super) fn forget(&mut self, back: PathId) -> bool {
-        let before = self.ways.len();
-        self.ways.retain(|way| way.back != back);
-        self.ways.len() < before
+    /// Nothing comes back on `return_path` any more. Returns whether anything did.
+    pub(super) fn forget(&mut self, return_path: PathId) -> bool {
+        let before = self.rtts.len();
+        self.rtts.retain(|known| known.return_path != return_path);
+        self.rtts.len() < before
     }
 
-    /// How long answers took at least, on whatever path they came back.
+    /// The minimum round-trip time over all return paths.
     pub(super) fn least(&self) -> Option<Duration> {
-        self.ways.iter().filter_map(|way| way.least.get()).min()
+        self.rtts.iter().filter_map(|known| known.least.get()).min()
     }
 
-    /// By how much longer, in nanoseconds, the way there is than `other`, if both had answers on
-    /// one path back: by those on the path where they took least.
-    fn longer_than(&self, other: &Self) -> Option<i64> {
-        let common = self.ways.iter().filter_map(|way| {
-            let same = other.ways.iter().find(|same| same.back == way.back)?;
-            Some((way.least.get()?, same.least.get()?))
+    /// By how much, in nanoseconds, the forward delay exceeds that of `other`, if SACKs for both came
+    /// back on a common path. Of several, the one with the shortest round trips counts.
+    fn forward_excess(&self, other: &Self) -> Option<i64> {
+        let common = self.rtts.iter().filter_map(|known| {
+            let same = other.rtts.iter().find(|same| same.return_path == known.return_path)?;
+            Some((known.least.get()?, same.least.get()?))
         });
         let (own, others) = common.min_by_key(|(own, others)| own.saturating_add(*others))?;
         Some(signed(own) - signed(others))
@@ -75,9 +77,10 @@ fn signed(time: Duration) -> i64 {
 }
 
 impl Path {
-    /// By how much longer, in nanoseconds, the way there is than that of `other`, queues left out.
-    fn longer_than(&self, other: &Self) -> Option<i64> {
-        self.estimates.ways.longer_than(&other.estimates.ways).or_else(|| {
+    /// By how much, in nanoseconds, the forward delay without queues exceeds that of `other`.
+    fn forward_excess(&self, other: &Self) -> Option<i64> {
+        let (own, others) = (&self.estimates.return_rtts, &other.estimates.return_rtts);
+        own.forward_excess(others).or_else(|| {
             let (own, others) = (self.least_rtt()?, other.least_rtt()?);
             Some((signed(own) - signed(others)) / 2)
         })
@@ -85,15 +88,14 @@ impl Path {
 }
 
 impl Paths {
-    /// By how much later what is sent on a path arrives than what is sent at the same time on the
-    /// path that is quickest there, queues left out; none for that one. Unknown for a path without
-    /// a measurement.
+    /// By how much the forward delay of a path without queues exceeds that of the active path where
+    /// it is shortest; zero for that path. `None` for a path without a measurement.
     #[must_use]
     pub fn forward_lag(&self, id: PathId) -> Option<Duration> {
         let path = self.get(id)?;
         path.least_rtt()?;
         let others = self.iter().filter(|other| other.state() == PathState::Active);
-        let lag = others.filter_map(|other| path.longer_than(other)).max().unwrap_or(0);
+        let lag = others.filter_map(|other| path.forward_excess(other)).max().unwrap_or(0);
         Some(Duration::from_nanos(u64::try_from(lag).unwrap_or(0)))
     }
 }

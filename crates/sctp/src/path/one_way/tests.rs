@@ -10,8 +10,8 @@ fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
 }
 
-/// Two paths, with these ways there and back.
-fn paths(there: [u64; 2], back: [u64; 2], answers: &[(PathId, PathId)]) -> Paths {
+/// Two paths with these forward and return delays, and for which paths SACKs came back on which.
+fn paths(forward: [u64; 2], back: [u64; 2], sacks: &[(PathId, PathId)]) -> Paths {
     let config = AssociationConfig::default();
     let remote = |last: u8| SocketAddr::from(([192, 0, 2, last], 0));
     let mut paths = Paths::new(remote(1), None, &config, [0; 32]);
@@ -19,22 +19,22 @@ fn paths(there: [u64; 2], back: [u64; 2], answers: &[(PathId, PathId)]) -> Paths
     paths.confirm(second);
     for id in [A, B] {
         let index = usize::from(id.0);
-        let rtt = ms(there[index] + back[index]);
+        let rtt = ms(forward[index] + back[index]);
         paths.get_mut(id).unwrap().on_round_trip(Duration::ZERO, rtt);
     }
-    for (on, returned) in answers {
-        let least = there[usize::from(on.0)] + back[usize::from(returned.0)];
-        let ways = &mut paths.get_mut(*on).unwrap().estimates.ways;
+    for (on, returned) in sacks {
+        let least = forward[usize::from(on.0)] + back[usize::from(returned.0)];
+        let rtts = &mut paths.get_mut(*on).unwrap().estimates.return_rtts;
         // Queues only ever add.
         for queue in [30, 0, 80] {
-            ways.on_answer(*returned, ms(least + queue), false);
+            rtts.on_sample(*returned, ms(least + queue), false);
         }
     }
     paths
 }
 
 #[test]
-fn answers_on_a_common_path_show_the_difference_of_the_ways_there() {
+fn sacks_on_a_common_path_show_the_difference_of_the_forward_delays() {
     // The round trips are the same.
     let paths = paths([10, 50], [60, 20], &[(A, A), (B, A)]);
     assert_eq!(paths.forward_lag(A), Some(ms(0)));
@@ -68,20 +68,20 @@ fn a_path_that_does_not_work_is_not_compared_with() {
 
 #[test]
 fn the_history_is_bounded() {
-    let mut ways = Ways::default();
+    let mut rtts = RttsByReturnPath::default();
     for back in 0..1000 {
-        ways.on_answer(PathId(back), ms(1), false);
+        rtts.on_sample(PathId(back), ms(1), false);
     }
-    assert_eq!(ways.ways.len(), MAX_WAYS);
+    assert_eq!(rtts.rtts.len(), MAX_RETURN_PATHS);
 }
 
 #[test]
 fn what_came_back_on_a_path_is_forgotten() {
-    let mut ways = Ways::default();
-    ways.on_answer(PathId(0), ms(80), true);
-    ways.on_answer(PathId(1), ms(45), true);
-    assert_eq!(ways.least(), Some(ms(45)));
-    assert!(ways.forget(PathId(1)));
-    assert_eq!(ways.least(), Some(ms(80)));
-    assert!(!ways.forget(PathId(1)));
+    let mut rtts = RttsByReturnPath::default();
+    rtts.on_sample(PathId(0), ms(80), true);
+    rtts.on_sample(PathId(1), ms(45), true);
+    assert_eq!(rtts.least(), Some(ms(45)));
+    assert!(rtts.forget(PathId(1)));
+    assert_eq!(rtts.least(), Some(ms(80)));
+    assert!(!rtts.forget(PathId(1)));
 }
