@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 
 from . import lab, nat
-from .build import build
+from .build import build, example_beside
 from .cases import CASES
 from .hostile import run as hostile
 from .load import cases as load
@@ -36,6 +36,8 @@ ON_REQUEST = "data_channels_of_str0m"
 
 
 def main() -> int:
+    # However it is ended, the namespaces are taken down.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     options = parse()
     report = Report(options.strict)
     times = Times()
@@ -134,7 +136,9 @@ def wants_others(only: list[str]) -> bool:
 
 def sctp(directory: pathlib.Path, options: argparse.Namespace, report: Report) -> None:
     """Our SCTP against that of others, and the command over the kernel's."""
-    example = build("--package", "eyas-sctp", "--example", "peer") / "examples" / "peer"
+    example = example_beside(options.eyas, "peer")
+    if not example:
+        example = build("--package", "eyas-sctp", "--example", "peer") / "examples" / "peer"
     rest = [name for name in NAMES if name not in BESIDE_PEERS]
     run_sctp(directory, example, command(options), report, options.only or rest)
 

@@ -17,6 +17,12 @@ def example(name: str) -> pathlib.Path:
     return _cargo("debug", "--workspace", "--example", name) / "examples" / name
 
 
+def example_beside(given: pathlib.Path | None, name: str) -> pathlib.Path | None:
+    """An example that was built with the binary that was given, if it is there."""
+    beside = given and given.parent / "examples" / name
+    return beside if beside and beside.exists() else None
+
+
 def _cargo(profile: str, *what: str) -> pathlib.Path:
     subprocess.run(["cargo", "build", *what], cwd=ROOT, stdin=subprocess.DEVNULL, check=True)
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))

@@ -5,7 +5,7 @@ import os
 import pathlib
 
 from . import dns, servers
-from .build import example
+from .build import example, example_beside
 from .certificates import Authority
 from .command import Command
 from .network import CADDY, DNS, EYAS, HYPERCORN, Network, ipv4
@@ -44,10 +44,7 @@ class World:
 
     def example(self, name: str) -> pathlib.Path:
         """An example of `eyas-http`: what was built with the binary that was given, or this clone's."""
-        beside = self.eyas_binary.parent / "examples" / name
-        if self.is_given and beside.exists():
-            return beside
-        return example(name)
+        return example_beside(self.eyas_binary if self.is_given else None, name) or example(name)
 
     def dns(self) -> Peer:
         """CoreDNS."""
