@@ -183,10 +183,24 @@ fn features_of(metadata: &Value) -> Vec<(String, Vec<String>)> {
     features.filter(|(_, names)| !names.is_empty()).collect()
 }
 
+/// The programs of a package's `tests/`.
+fn integration_tests(metadata: &Value, package: &str) -> Vec<String> {
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let targets = packages
+        .filter(|candidate| candidate["name"] == package)
+        .flat_map(|package| package["targets"].as_array().into_iter().flatten());
+    let tests = targets.filter(|target| target["kind"][0] == "test");
+    tests.filter_map(|test| Some(test["name"].as_str()?.to_owned())).collect()
+}
+
 fn properties() -> Result<Outcome, String> {
-    // Optimised, for a thousand times the default would take minutes otherwise.
-    let arguments = ["test", "--release", "-p", "eyas-race", "--lib", "--tests"];
-    let mut tests = command("cargo", &arguments);
+    // Optimised, for a thousand times the default would take minutes otherwise. Nothing of the command is
+    // built here: named as well, it has its dependencies be as its own build left them, features and all.
+    let mut tests =
+        command("cargo", &["test", "--release", "-p", "eyas-race", "-p", "eyas-cli", "--lib"]);
+    for name in integration_tests(&metadata()?, "eyas-race") {
+        tests.args(["--test", &name]);
+    }
     tests.env("PROPTEST_CASES", PROPERTY_CASES);
     tests.env("PROPTEST_MAX_GLOBAL_REJECTS", PROPERTY_REJECTS);
     check(&mut tests).map(|()| Outcome::Passed)
@@ -228,6 +242,13 @@ mod tests {
         let alone =
             alone.map(|one| format!("-p eyas --no-default-features {one}").trim().to_owned());
         assert_eq!(each_feature_alone(&metadata), alone);
+    }
+
+    #[test]
+    fn the_tests_beside_a_library_are_read_from_metadata() {
+        let tests = integration_tests(&metadata().unwrap(), "eyas-race");
+        assert!(tests.iter().any(|name| name == "late_answers"), "{tests:?}");
+        assert!(integration_tests(&metadata().unwrap(), "eyas-none").is_empty());
     }
 
     #[test]
