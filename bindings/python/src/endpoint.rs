@@ -109,7 +109,9 @@ impl Endpoint {
                 .resolver(resolver)
                 .memory(memory)
                 .mptcp(mptcp);
-            sctp.apply(builder)?.build().map_err(of_value)
+            let endpoint = sctp.apply(builder)?.build().map_err(of_value)?;
+            endpoint.watch_network();
+            Ok(endpoint)
         });
         made.map(|endpoint| Self(Owned::new(endpoint)))
     }

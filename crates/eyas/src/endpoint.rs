@@ -246,6 +246,13 @@ impl Endpoint {
         Trust { parameters: self.shared.trust.clone(), certificate_host }
     }
 
+    /// Reads this machine's addresses and routes from the kernel now, and watches for changes from now on.
+    /// Otherwise the first connection does so, which takes it a fraction of a millisecond. Must be called
+    /// inside a tokio runtime, the one that connections will use.
+    pub fn watch_network(&self) {
+        self.network().view_without_waiting();
+    }
+
     /// Returns the outcomes so far of the attempts of all races over one transport.
     pub fn attempts(&self, transport: Transport) -> AttemptCounts {
         self.shared.tally.of(transport)
