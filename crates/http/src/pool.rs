@@ -144,7 +144,7 @@ impl Pool {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Origins> {
-        // Nothing panics while it holds the lock; if it did, the maps are still whole.
+        // Only a debug assertion panics while it holds the lock, and the maps are still whole then.
         self.origins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -158,6 +158,7 @@ impl State {
 impl Drop for Use {
     fn drop(&mut self) {
         *self.0.last_used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
-        self.0.in_flight.fetch_sub(1, Ordering::AcqRel);
+        let uses = self.0.in_flight.fetch_sub(1, Ordering::AcqRel);
+        debug_assert!(uses > 0, "a use ended that never began");
     }
 }

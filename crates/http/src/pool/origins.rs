@@ -62,21 +62,36 @@ impl Origins {
     pub(super) fn open(&mut self, key: &Key) {
         self.open += 1;
         self.origins.entry(key.clone()).or_default().open += 1;
+        self.assert_sum();
     }
 
     pub(super) fn closed(&mut self, key: &Key) {
+        let origin = self.origins.get_mut(key);
+        debug_assert!(origin.as_ref().is_some_and(|it| it.open > 0), "a place is freed twice");
         self.open = self.open.saturating_sub(1);
-        if let Some(origin) = self.origins.get_mut(key) {
+        if let Some(origin) = origin {
             origin.open = origin.open.saturating_sub(1);
         }
+        self.assert_sum();
         self.forget_if_empty(key);
     }
 
     pub(super) fn dial_ended(&mut self, key: &Key) {
-        if let Some(origin) = self.origins.get_mut(key) {
+        let origin = self.origins.get_mut(key);
+        debug_assert!(origin.as_ref().is_some_and(|it| it.dialling > 0), "a dial ended twice");
+        if let Some(origin) = origin {
             origin.dialling = origin.dialling.saturating_sub(1);
         }
         self.forget_if_empty(key);
+    }
+
+    /// Every place belongs to one origin.
+    fn assert_sum(&self) {
+        debug_assert_eq!(
+            self.open,
+            self.origins.values().map(|origin| origin.open).sum::<usize>(),
+            "places that no origin has"
+        );
     }
 
     /// Decides; what is to be dropped after the lock is released goes to `closing`.

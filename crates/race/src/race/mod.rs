@@ -92,6 +92,7 @@ mod ending;
 mod evidence;
 mod inbox;
 mod init_ack_gate;
+mod invariants;
 mod lookup;
 mod refusal;
 mod rules;
@@ -280,6 +281,7 @@ impl Race {
             self.cancel();
         }
         self.wake_at = self.decide();
+        self.assert_invariants();
     }
 
     /// Applies the inputs of this instant; says whether the caller gave up a race that is not over.

@@ -104,6 +104,7 @@ impl Race {
 
     /// Starts an attempt now, under the next number.
     pub(super) fn launch(&mut self, attempt: Attempt, purpose: Purpose) {
+        debug_assert!(self.may_start(), "an attempt without a place in flight");
         let Ok(number) = u32::try_from(self.attempts.len()) else { return };
         let attempt = Attempt {
             id: AttemptId(number),

@@ -130,7 +130,9 @@ impl Race {
 
     /// Crowns this attempt.
     pub(super) fn win(&mut self, id: AttemptId) {
+        debug_assert!(matches!(self.stage, Stage::Racing | Stage::Elected(_)), "two winners");
         let attempt = self.attempt_mut(id);
+        debug_assert!(attempt.awaiting_verdict_since().is_some(), "what won is not complete");
         if let AttemptState::Complete(completion) = &attempt.state {
             attempt.state = AttemptState::Usable(completion.clone());
         }
@@ -233,6 +235,7 @@ impl Race {
         let at = self.now;
         let attempt = &mut self.attempts[index];
         let completed = attempt.awaiting_verdict_since();
+        debug_assert!(attempt.is_under_way() || completed.is_some(), "closed twice");
         attempt.state = AttemptState::Closed { at, why, completed };
         self.outbox.push_back(Output::Close { id: attempt.id, why });
     }
