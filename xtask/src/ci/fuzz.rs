@@ -11,7 +11,7 @@ use super::Outcome;
 use crate::run::{check, command, output, works, workspace};
 
 /// Seconds that each target runs here, unless its seeds alone take longer; a release wants ten minutes each.
-/// The seeds lead to almost everything that a target has to reach, and some hundred inputs to the rest.
+/// The seeds, which are always read, lead to everything that a target has to reach: on a busy machine too.
 const SECONDS: u32 = 5;
 /// Where fuzzing begins: what runs here is to fail for a change, not by luck.
 const SEED: u32 = 9260;
