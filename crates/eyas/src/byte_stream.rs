@@ -24,7 +24,7 @@ pub struct ByteStream {
     transport: ByteTransport,
     info: Arc<ConnectionInfo>,
     feedback: Feedback,
-    /// What the peer said before the caller had the stream, and the caller has not read.
+    /// Data that the peer sent before the caller got the stream, and that is still unread.
     said: Bytes,
     read_any: bool,
     is_write_vectored: bool,

@@ -19,7 +19,7 @@ use tokio::net::UdpSocket;
 
 use crate::icmp::{self, Report};
 
-/// How often a packet is sent again because the call told of an earlier one.
+/// How often a packet is sent again because the call returned an earlier packet's error.
 const MAX_SENDS: usize = 4;
 /// The pause before a full socket is tried again if nothing can tell when it has room.
 const FULL_PAUSE: Duration = Duration::from_millis(1);
@@ -73,7 +73,7 @@ impl DatagramSocket {
         }
     }
 
-    /// Takes out what is reported, at most so much of it.
+    /// Takes pending error reports, up to a limit.
     pub(crate) fn take_reports(&self, most: usize, mut take: impl FnMut(Report)) -> io::Result<()> {
         let read = || -> io::Result<()> {
             for _ in 0..most {
@@ -96,7 +96,7 @@ impl DatagramSocket {
         self.take_reports(most, take)
     }
 
-    /// Sends by this call, once more if it told of an earlier packet.
+    /// Sends with this call, again if it returned an earlier packet's error.
     pub(crate) fn send(&self, mut send: impl FnMut() -> io::Result<()>) -> io::Result<()> {
         for _ in 1..MAX_SENDS {
             match send() {

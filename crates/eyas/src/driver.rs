@@ -25,9 +25,9 @@ use crate::record::Record;
 use crate::tally::Tally;
 use crate::{Connection, Endpoint, Feedback};
 
-/// Events of attempts and answers of DNS that wait for the driver; who is faster waits.
+/// Events of attempts and DNS answers waiting for the driver; faster senders wait.
 const MAX_EVENTS: usize = 64;
-/// Inputs taken in before the race is asked again what to do.
+/// Inputs processed before the race is polled again.
 const MAX_BURST: usize = 32;
 
 /// Where the driver hands its results.
@@ -104,7 +104,7 @@ pub(crate) async fn run(
     driver.endpoint.memory().settle().await;
 }
 
-/// Completes the set-up of a race that was started with what was known without waiting.
+/// Completes the set-up of a race that was started with what was available without waiting.
 async fn complete_setup(endpoint: &Endpoint, clock: &Clock, record: &Record) {
     let network = endpoint.network().view().await;
     record.with(|journal| {
@@ -129,7 +129,7 @@ async fn notice(of: Option<&mut watch::Receiver<()>>) {
 }
 
 impl Driver {
-    /// Runs the race as long as the network stays what it is. Says whether it is over.
+    /// Runs the race until the network changes. Returns whether the race is over.
     async fn run_here(
         &mut self,
         network: &mut watch::Receiver<Option<Arc<NetworkView>>>,
@@ -140,7 +140,7 @@ impl Driver {
         let mut timer = pin!(tokio::time::sleep_until(self.clock.origin().into()));
         while let Some(wait_until) = self.drain() {
             let wake_at = wait_until.map(|time| self.clock.instant(time));
-            // A timer rounds up to the next millisecond: what is due is not slept for.
+            // A timer rounds up to the next millisecond, so do not sleep for what is already due.
             let is_due = wake_at.is_some_and(|time| time <= Instant::now());
             if let Some(time) = wake_at
                 && timer.deadline() != time.into()
@@ -183,7 +183,7 @@ impl Driver {
                 }
                 Output::Proceed { id } => {
                     if let Some(go_on) = self.waiting.remove(&id) {
-                        // An attempt that is gone needs no word.
+                        // An attempt that has ended needs no notification.
                         let _ = go_on.send(());
                     }
                 }
@@ -210,7 +210,7 @@ impl Driver {
     fn handle(&mut self, event: DriverEvent) {
         let input = match event {
             DriverEvent::TimeCame => Input::Tick,
-            // What is free is told before the race is asked.
+            // Report the free slots before polling the race.
             DriverEvent::SlotFreed => return,
             DriverEvent::Answer(answer) => {
                 self.note_address(&answer);
@@ -278,7 +278,7 @@ impl Driver {
         let sender = self.sender.clone();
         self.queries.push(AbortOnDrop::spawn(async move {
             let answer = sift(resolver.query(&query, port).await);
-            // A driver that is gone needs no answer.
+            // A driver that has ended needs no answer.
             let _ = sender.send(DriverEvent::Answer(answer)).await;
         }));
     }
@@ -310,7 +310,7 @@ impl Driver {
         };
         let reporter = Reporter::new(id, self.sender.clone());
         let endpoint = self.endpoint.clone();
-        // Taken now, so that what is left is counted right; the race counts it, too.
+        // Taken now, so that the remaining slots are counted correctly; the race counts them, too.
         let slot = endpoint.limit().try_take();
         self.slots_told = self.slots_told.map(|left| left.saturating_sub(1));
         let task = AbortOnDrop::spawn(async move {
@@ -357,21 +357,21 @@ impl Driver {
     fn hand_out_usable(&mut self, id: AttemptId) {
         if let (Some(connection), Some(usable)) = (self.connection(id), self.outlets.usable.take())
         {
-            // A caller that is gone lets the race go on only to learn.
+            // Without its caller the race continues only to learn.
             let _ = usable.send(Ok(connection));
         }
     }
 
     fn hand_out_better(&mut self, id: AttemptId) {
         if let Some(connection) = self.connection(id) {
-            // A caller that takes none has enough of them, or is gone: then this one is closed.
+            // A caller that accepts no more has enough of them or is gone: then this one is closed.
             let _ = self.outlets.better.try_send(Box::new(connection));
         }
     }
 
     fn fail(&mut self, failure: RaceFailure) {
         if let Some(usable) = self.outlets.usable.take() {
-            // A caller that is gone need not know.
+            // A caller that is gone needs no notification.
             let _ = usable.send(Err(failure));
         }
     }

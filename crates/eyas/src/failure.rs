@@ -24,7 +24,7 @@ pub(crate) fn of_io(error: &io::Error, reached: Level) -> Failure {
         None => of_kind(error.kind(), reached),
     };
     let detail = match (cause, error.kind()) {
-        // As it is said where ICMP tells it.
+        // The same text as for an ICMP error.
         (Cause::Refused, io::ErrorKind::ConnectionRefused) if error.raw_os_error().is_some() => {
             "nothing is listening on this port".into()
         }

@@ -36,7 +36,7 @@ pub struct Initiation {
     conversation: Option<Conversation>,
 }
 
-/// What is said by all attempts of a race that goes on until the peer has spoken.
+/// The opening sent by all attempts of a race that lasts until the peer has spoken.
 #[derive(Debug)]
 struct Conversation {
     opening: watch::Sender<Opening>,

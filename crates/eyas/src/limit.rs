@@ -55,7 +55,7 @@ impl AttemptLimit {
 impl Drop for Slot {
     fn drop(&mut self) {
         drop(self.permit.take());
-        // Most of the time there is room for all, and nobody waits.
+        // Usually there is room for all, and none waits.
         if self.freed.receiver_count() > 0 {
             self.freed.send_replace(());
         }

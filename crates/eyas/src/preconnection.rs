@@ -222,7 +222,7 @@ pub(crate) struct Wanted {
 pub(crate) struct Allowed(Arc<dyn Fn(IpAddr) -> bool + Send + Sync>);
 
 impl Allowed {
-    /// Leaves out what is not allowed.
+    /// Removes addresses that are not allowed.
     pub(crate) fn sift(&self, answer: &mut Answer) {
         let keep = |ip: IpAddr| (self.0)(ip);
         match &mut answer.records {

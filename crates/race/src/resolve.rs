@@ -52,7 +52,7 @@ pub const MAX_NAMES: usize = 8;
 /// The maximum number of queries: three for each alias and the host, two for each other name.
 pub const MAX_QUESTIONS: usize = 3 * (1 + MAX_ALIASES) + 2 * (1 + MAX_NAMES);
 
-/// One question and what came back.
+/// One query and its answer.
 #[derive(Clone, Debug)]
 struct Question {
     query: Query,
@@ -84,7 +84,7 @@ struct Known {
     services: Arc<Vec<ServiceInfo>>,
     /// Some positive answer is there: an address that can be tried from here.
     has_address: bool,
-    /// Whether what the draft wants to be known is known.
+    /// Whether the answers that the draft requires have arrived.
     is_settled: bool,
     /// Whether nothing may begin before the records are in.
     waits_for_records: bool,

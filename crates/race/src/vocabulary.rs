@@ -111,7 +111,7 @@ pub(crate) fn records(lines: &[&str]) -> (String, RecordType, Records) {
     (name, record_type, records)
 }
 
-/// A resolution under test: what it asks, what it is answered, and when it moves on.
+/// A resolution under test: its queries, the answers, and when it moves on.
 pub(crate) struct Ladder {
     pub(crate) resolution: Resolution,
     pub(crate) target: Target,
@@ -121,7 +121,7 @@ pub(crate) struct Ladder {
     pub(crate) view: View,
     pub(crate) now: Duration,
     asked: Vec<Query>,
-    /// How many of them [`Ladder::asks`] has been told of.
+    /// How many of them [`Ladder::asks`] has checked.
     seen: usize,
     protected: bool,
 }

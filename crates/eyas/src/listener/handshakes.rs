@@ -16,9 +16,9 @@ use crate::sockets::subscriber;
 /// Handshakes of one transport under way at once, unless this process may have so few descriptors that they
 /// would take more than [a share](SHARE) of them.
 const MAX_HANDSHAKES: usize = 256;
-/// One descriptor in so many may be that of a peer whose handshake is under way.
+/// One in this many descriptors may belong to a peer whose handshake is in progress.
 const SHARE: usize = 4;
-/// There is always room for so many.
+/// The minimum limit, for which there is always room.
 const LEAST_HANDSHAKES: usize = 4;
 
 /// The handshakes of one transport. Dropped, it ends them.

@@ -81,7 +81,7 @@ fn addresses(address: SocketAddr, further: &[IpAddr]) -> Vec<SocketAddr> {
     addresses
 }
 
-/// Accepts associations, whoever carries them.
+/// Accepts associations over any carrier.
 pub(super) async fn accept_all(
     listener: Arc<SctpListener>,
     tls: Option<TlsAcceptor>,

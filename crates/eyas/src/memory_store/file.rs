@@ -16,7 +16,7 @@ use super::{Lesson, Secret};
 /// Rows kept in this process because the file did not take them.
 const MAX_UNWRITTEN: usize = 1_000;
 
-/// A result that is always there, and what the caller should know.
+/// A result that always exists, with warnings for the caller.
 #[must_use]
 pub(super) struct Outcome<T> {
     pub(super) value: T,
@@ -37,9 +37,9 @@ pub(super) struct File {
     /// Which file was opened last under that path.
     id: Option<FileId>,
     secret: Secret,
-    /// Newer than what the file says.
+    /// Newer than the contents of the file.
     unwritten: BTreeMap<Key, Entry>,
-    /// Whether the last write failed: one trouble is told once.
+    /// Whether the last write failed: a problem is reported once.
     in_trouble: bool,
 }
 
@@ -79,7 +79,7 @@ impl File {
         file
     }
 
-    /// Opens the file, or makes it with this secret. Gives what the user should know of it.
+    /// Opens the file, or creates it with this secret. Returns warnings for the user.
     fn reopen(
         &mut self,
         secret: Secret,
@@ -133,7 +133,7 @@ impl File {
         }
     }
 
-    /// Carries out what needs the file, and says at most once that it went wrong.
+    /// Executes an operation on the file, and reports a failure at most once.
     fn with_file<T: Default>(
         &mut self,
         action: impl FnOnce(&mut Sqlite) -> Result<T, Trouble>,
@@ -145,7 +145,7 @@ impl File {
                 // What was open has its files to itself: damage there is damage.
                 let warning = self.put_aside(&why, || false, super::now());
                 let mut warnings = vec![warning];
-                // Those who hold the secret go on naming networks with it.
+                // Holders of the secret continue to name networks with it.
                 let opened = self.reopen(self.secret, &Config::default(), super::now());
                 warnings.extend(opened.err().map(|trouble| trouble.to_string()));
                 (None, warnings)

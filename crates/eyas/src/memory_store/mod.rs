@@ -27,7 +27,7 @@ pub(crate) use secret::Secret;
 #[cfg(feature = "sqlite")]
 const MAX_WARNINGS: usize = 32;
 
-/// Outcomes that wait to be written; beyond it whoever learns waits for the disk.
+/// The maximum number of outcomes waiting to be written; beyond it, learning waits for the disk.
 const MAX_QUEUED: usize = 256;
 
 /// What earlier races learnt (RFC 9622 §6: cached state). Cheap to clone; clones share the store.
@@ -39,7 +39,7 @@ pub struct MemoryStore {
     handle: Arc<Handle>,
 }
 
-/// What the clones share; the last one writes what is still to be written.
+/// The state that clones share; the last one writes what is still pending.
 #[derive(Debug)]
 struct Handle(Arc<Inner>);
 
@@ -56,12 +56,12 @@ struct Inner {
     /// Whether writing waits for a disk.
     is_slow: bool,
     kept: Mutex<Kept>,
-    /// Learnt and not yet written; emptied only by who holds `kept`, so that order is kept.
+    /// Learnt and not yet written; emptied only while holding `kept`, which preserves the order.
     queued: Mutex<VecDeque<Lesson>>,
     warnings: Mutex<VecDeque<String>>,
 }
 
-/// One outcome, and what a race does not know of it.
+/// One outcome, with the facts that a race does not know.
 #[derive(Debug)]
 pub(crate) struct Lesson {
     pub(crate) evidence: Evidence,

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use nix::unistd::geteuid;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-/// "eyas", so that a file of somebody else is known as such.
+/// "eyas", so that another program's file is recognised as such.
 pub(super) const APPLICATION_ID: i32 = i32::from_be_bytes(*b"eyas");
 
 /// What SQLite keeps beside a database.
@@ -29,7 +29,7 @@ const LOGS: [[u8; 4]; 2] = [[0x37, 0x7f, 0x06, 0x82], [0x37, 0x7f, 0x06, 0x83]];
 /// Why the file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Trouble {
-    /// It is a memory, but not what it should be, and a new one can take its place.
+    /// It is a memory, but damaged, and a new one can replace it.
     #[error("{0}")]
     Damaged(String),
     /// It is something else.
@@ -149,7 +149,7 @@ pub(super) fn make(path: &Path) -> Result<Place, Trouble> {
     }
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(_) => {}
-        // Somebody was quicker: what lies there now is looked at like anything else.
+        // Another process was faster: check its file like any other.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(error.into()),
     }

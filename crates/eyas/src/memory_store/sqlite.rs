@@ -17,7 +17,7 @@ use super::{Lesson, Secret};
 
 /// How long one process waits for another that writes.
 const BUSY_TIME: Duration = Duration::from_millis(250);
-/// After so many rows written, expired rows and those over the cap are deleted.
+/// After this many written rows, expired rows and those over the cap are deleted.
 const TIDY_AFTER: u32 = 64;
 
 const COUNT_TABLES: &str = "SELECT count(*) FROM sqlite_schema";
@@ -167,7 +167,7 @@ impl Sqlite {
         Ok(rows.iter().filter_map(|(key, entry)| parse(key, entry)).collect())
     }
 
-    /// Takes one outcome in, together with what other processes write at the same time.
+    /// Stores one outcome, merged with what other processes write at the same time.
     pub(super) fn learn(&mut self, lesson: &Lesson, config: &Config) -> Result<(), Trouble> {
         let Lesson { evidence, trust, network_name } = lesson;
         let transaction =

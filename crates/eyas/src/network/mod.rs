@@ -56,7 +56,7 @@ struct State {
     quick: Option<(Identity, NetworkView)>,
     /// Ends with the endpoint.
     watching: Option<AbortOnDrop>,
-    /// What the kernel said of sources, since it last gave notice of a change.
+    /// The kernel's source addresses since its last change notification.
     sources: BTreeMap<SocketAddr, IpAddr>,
 }
 
@@ -89,7 +89,7 @@ impl Network {
         if let Some(seen) = state.seen.as_ref() {
             return Arc::clone(&seen.view);
         }
-        // First of all, so that what changes from now on is noticed.
+        // First, so that later changes are noticed.
         let is_watched = self.is_watched(&mut state);
         let (identity, view) = read(&self.shared.secret);
         state.quick = is_watched.then(|| (identity, view.clone()));

@@ -12,7 +12,7 @@ use crate::Resolver;
 
 /// What every IPv4-only name in the world resolves to (RFC 7050 §2.2).
 const WELL_KNOWN: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 0, 170), Ipv4Addr::new(192, 0, 0, 171)];
-/// Once per network a race waits so long for the prefix.
+/// How long a race waits for the prefix, once per network.
 const DISCOVERY_TIME: Duration = Duration::from_millis(500);
 /// Prefixes kept (RFC 7050 §3 allows several).
 const MAX_PREFIXES: usize = 4;

@@ -16,7 +16,7 @@ const GROUPS: libc::c_int = libc::RTMGRP_LINK
     | libc::RTMGRP_IPV6_IFADDR
     | libc::RTMGRP_IPV6_ROUTE;
 
-/// Only that something changed counts, so what does not fit is cut off.
+/// Only the fact of a change counts, so longer messages are truncated.
 const BUFFER: usize = 4096;
 
 /// Hears of every change of links, addresses and routes.
@@ -45,7 +45,7 @@ impl Watcher {
         heard(self.socket.recv(&mut [0; BUFFER]).await)
     }
 
-    /// Takes what else has come.
+    /// Drains further messages.
     pub(crate) fn drain(&self) {
         while heard(self.socket.try_recv(&mut [0; BUFFER])).is_ok() {}
     }

@@ -33,7 +33,7 @@ pub(super) struct Trains {
 struct Train {
     /// Which memory it lies in.
     memory: usize,
-    /// Where what is left begins.
+    /// The offset of the remaining data.
     at: usize,
     meta: RecvMeta,
 }

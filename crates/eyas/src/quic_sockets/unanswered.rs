@@ -64,7 +64,7 @@ impl Unanswered {
         for (_, _, attempt) in
             self.lock().attempts.extract_if(.., |(_, peer, _)| is_same(*peer, remote))
         {
-            // An attempt that is gone needs no word.
+            // An attempt that has ended needs no notification.
             let _ = attempt.send(failure.clone());
         }
     }

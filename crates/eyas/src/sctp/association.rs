@@ -152,7 +152,7 @@ impl SctpAssociation {
     /// dropped, while data is on its way to a peer that does not read. If the association has
     /// already ended, the guard is dropped at once.
     pub fn keep_until_ended(&self, guard: impl Any + Send) {
-        // A slot that is gone belonged to an association that has ended.
+        // A missing slot belonged to an association that has ended.
         let _ = self.with_slot(|slot| slot.keep(Box::new(guard)));
     }
 
@@ -288,12 +288,12 @@ impl SctpAssociation {
     }
 
     pub(super) fn give_back_stream(&self, stream: StreamId) {
-        // A slot that is gone has nothing to give back.
+        // A missing slot has nothing to return.
         let _ = self.with_slot(|slot| slot.give_back_stream(stream));
     }
 
     pub(super) fn release_stream(&self, stream: StreamId) {
-        // A slot that is gone needs no release.
+        // A missing slot needs no release.
         let _ = self.with_slot(|slot| slot.close_stream(stream));
     }
 

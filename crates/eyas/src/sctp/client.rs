@@ -168,7 +168,7 @@ pub(crate) struct Protected {
     pub(crate) version: &'static str,
 }
 
-/// Why there is no association inside DTLS.
+/// Why an association inside DTLS failed.
 #[derive(Debug)]
 pub(crate) enum Unprotected {
     /// The socket failed.

@@ -115,7 +115,7 @@ pub(crate) fn of_attempt(error: &SctpError, reached: Level) -> Failure {
         SctpError::Lost(LossReason::AbortedByPeer { causes, reason })
             if causes.is_empty() && reason.is_empty()
     );
-    // A host answers so for a port that nobody has (RFC 9260 §8.4, rule 8).
+    // A host answers like this for an unused port (RFC 9260 §8.4, rule 8).
     let detail = match is_without_reason && reached == Level::Started {
         true => "the host speaks SCTP, but nothing is listening on this SCTP port".to_owned(),
         false => error.to_string(),

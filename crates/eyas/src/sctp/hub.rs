@@ -25,7 +25,7 @@ use super::slot::{Slot, Stage, Wakers};
 
 /// Trains decided and not yet sent; the protocol keeps the rest.
 pub(super) const MAX_OUTBOX: usize = 64;
-/// Associations that peers opened and nobody has accepted; more are aborted.
+/// The maximum number of incoming associations not accepted yet; more are aborted.
 const MAX_BACKLOG: usize = 1024;
 
 /// One endpoint of the protocol with its sockets.
@@ -51,7 +51,7 @@ pub(super) struct State {
     is_anchored: bool,
     /// Hubs whose packets come in at the sockets of this one.
     dependents: usize,
-    /// The task is gone, and with it the sockets.
+    /// The task has ended, and with it the sockets.
     is_over: bool,
 }
 
@@ -130,7 +130,7 @@ impl Hub {
         self.start.checked_add(time).unwrap_or(self.start)
     }
 
-    /// Hands the records of DTLS among what came in at this wire to their sessions.
+    /// Passes DTLS records among the datagrams received on this wire to their sessions.
     pub(super) fn divert(&self, wire: usize, arrivals: &mut Arrivals) {
         if let Some(sessions) = self.wires[wire].beside() {
             let port = self.lock().endpoint.config().listen_port;
@@ -138,7 +138,7 @@ impl Hub {
         }
     }
 
-    /// Calls the protocol, and has what comes of it sent.
+    /// Calls the protocol, and sends the resulting packets.
     pub(super) fn call<T>(&self, action: impl FnOnce(&mut Endpoint, Duration) -> T) -> T {
         let result = action(&mut self.lock().endpoint, self.now());
         self.wake.notify_one();
@@ -195,7 +195,7 @@ impl Hub {
 }
 
 impl State {
-    /// Hands in what came in at the sockets; from those that others share, only what is ours.
+    /// Passes received packets to the protocol; from shared sockets, only our own.
     pub(super) fn handle(&mut self, now: Duration, input: Input, is_shared: bool) {
         if let Input::Packets(received) = &input {
             let is_strange = is_shared && !self.ports.is_ours(received);
@@ -206,7 +206,7 @@ impl State {
         self.endpoint.handle_input(now, input);
     }
 
-    /// Takes out what is to be done.
+    /// Takes the pending outputs.
     pub(super) fn drain(&mut self, now: Duration, outbox: &mut VecDeque<Transmit>) -> Next {
         let next = self.poll(now, outbox);
         for id in std::mem::take(&mut self.ending) {
@@ -274,7 +274,7 @@ impl State {
         }
     }
 
-    /// Lets go of an association: what is up ends in order, what is not ends at once.
+    /// Releases an association: an established one shuts down gracefully, others end at once.
     pub(super) fn abandon(&mut self, now: Duration, id: AssociationId) {
         let Some(slot) = self.slots.get_mut(&id) else { return };
         slot.is_orphan = true;
@@ -288,7 +288,7 @@ impl State {
         }
     }
 
-    /// Ends an association that nobody holds at once.
+    /// Ends an association without handles immediately.
     fn give_up(&mut self, now: Duration, id: AssociationId, reason: Bytes) {
         let Some(slot) = self.slots.get_mut(&id) else { return };
         slot.is_orphan = true;

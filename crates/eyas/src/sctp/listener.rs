@@ -70,12 +70,12 @@ pub enum SctpOverIp {
 #[derive(Debug)]
 pub struct SctpListener {
     hub: Anchor,
-    /// What comes inside DTLS has an endpoint of its own: it never mixes with what comes in clear.
+    /// Traffic inside DTLS has its own endpoint, so it never mixes with unencrypted traffic.
     protected: Option<Anchor>,
     /// What comes directly over IP where the kernel speaks SCTP.
     kernel: Option<KernelListener>,
     port: u16,
-    /// The port over raw IP, for as long as somebody listens.
+    /// The port over raw IP, for as long as a listener exists.
     _claims: Vec<Claim>,
 }
 

@@ -19,7 +19,7 @@ pub(super) struct Outbox {
 }
 
 impl Outbox {
-    /// Sends what can be sent, before the eyes of `tap`. What has no way is told as an arrival.
+    /// Sends what can be sent, showing it to `tap`. Unroutable packets are reported as arrivals.
     pub(super) fn send(&mut self, wires: &[Wire], arrivals: &mut Arrivals, tap: Option<&dyn Tap>) {
         self.full = None;
         while let Some(transmit) = self.trains.front() {

@@ -63,7 +63,7 @@ impl Watch {
         if let Err(error) = &watcher {
             tracing::debug!(%error, "no notice of changed addresses");
         }
-        // Something may have changed while nobody listened.
+        // Something may have changed before the subscription.
         Self { bound, watcher: watcher.ok(), look_at: Some(Instant::now()), known }
     }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use eyas_sctp::io::Received;
 
-/// Bytes of the common header (RFC 9260 §3.1), behind which the type of the first chunk stands.
+/// Bytes of the common header (RFC 9260 §3.1), which the type of the first chunk follows.
 const COMMON_HEADER: usize = 12;
 /// The type of an INIT ACK chunk (RFC 9260 §3.3.3), which is always alone in its packet.
 const INIT_ACK: u8 = 2;

@@ -46,7 +46,7 @@ pub(super) struct Slot {
     kept: Vec<Box<dyn Any + Send>>,
     /// Our port and the peer's, counted among the ports of the hub.
     pub(super) ports: Option<(u16, u16)>,
-    /// Streams that are read as bytes, with what came in on them.
+    /// Streams that are read as bytes, with their received data.
     inboxes: BTreeMap<StreamId, Inbox>,
     /// What came in on all other streams.
     common: Inbox,
@@ -63,7 +63,7 @@ pub(super) struct Slot {
 struct Inbox {
     messages: VecDeque<Message>,
     readers: Wakers,
-    /// The peer has reset the stream (RFC 6525): nothing more comes before it is used anew.
+    /// The peer has reset the stream (RFC 6525): nothing more arrives before it is reused.
     is_reset: bool,
 }
 
@@ -118,7 +118,7 @@ impl Slot {
         }
     }
 
-    /// Notes what the protocol tells. Reading is up to the readers.
+    /// Records the protocol's events. Readers fetch the data themselves.
     pub(super) fn handle(&mut self, event: Event) {
         match &event {
             Event::Answered => self.stage = Stage::Answered,
@@ -273,7 +273,7 @@ impl Slot {
         }
     }
 
-    /// Notes who waits for the next message.
+    /// Registers a waiter for the next message.
     pub(super) fn await_message(&mut self, stream: Option<StreamId>, waker: &Waker) {
         let inbox = match stream {
             None => Some(&mut self.common),

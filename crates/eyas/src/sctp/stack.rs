@@ -18,7 +18,7 @@ use super::slot::Slot;
 ///
 /// What one of them cannot do has a body here that refuses it.
 pub(super) trait Stack: fmt::Debug + Send + Sync {
-    /// Looks at what is kept for the association's users, if there is anything left of it.
+    /// Accesses the state kept for the association's users, if it still exists.
     fn with_slot(&self, action: &mut dyn FnMut(&mut Slot));
 
     /// Returns the current state of the association, unless it is over.

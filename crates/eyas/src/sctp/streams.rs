@@ -32,7 +32,7 @@ impl SctpStreams {
     /// certificate as on stream 0, because nothing else ties the sessions to one another.
     ///
     /// # Errors
-    /// If the streams are in use, the handshake fails, or it is answered by somebody else.
+    /// If the streams are in use, the handshake fails, or another peer answers it.
     pub async fn stream(&self, stream: StreamId) -> Result<ByteStream, Failure> {
         let opened = self.association.stream(stream);
         let opened = opened.map_err(|error| of_attempt(&error, Level::Transport))?;
@@ -98,7 +98,7 @@ mod tests {
         let connecting = endpoint.preconnection(target).policy(policy).connect();
         let ours = connecting.await.expect("a connection").sctp_streams().expect("streams");
         let theirs = listener.accept().await.sctp_streams().expect("streams");
-        // As if somebody else had answered on stream 0.
+        // As if another peer had answered on stream 0.
         let mut impostor = ours.clone();
         let peer_certificates = vec![other.certificate().clone()];
         impostor.info = Arc::new(ConnectionInfo { peer_certificates, ..(*ours.info).clone() });

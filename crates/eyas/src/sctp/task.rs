@@ -17,7 +17,7 @@ use super::wires::read;
 /// Sockets of one endpoint: eight addresses, or four inside UDP and not.
 const MAX_WIRES: usize = 8;
 
-/// Whether peers are told of the addresses of this host.
+/// Whether the addresses of this host are announced to peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Homes {
     /// Of none but the one that packets leave from: inside DTLS there is one path (RFC 8261 §6.1).
@@ -69,7 +69,7 @@ enum Woken {
     Other,
 }
 
-/// Runs until nobody needs the hub any more.
+/// Runs until the hub is no longer needed.
 async fn run(hub: Arc<Hub>, mut watch: Option<Watch>, _reader: Option<Dependence>) {
     let _end = EndOnDrop(Arc::clone(&hub));
     let mut buffers = ReceiveBuffers::new();
@@ -180,7 +180,7 @@ async fn noticed(watch: Option<&Watch>) {
 
 async fn reached(until: Option<Instant>) {
     match until {
-        // A timer rounds up to the next millisecond: what is due is not slept for.
+        // A timer rounds up to the next millisecond, so do not sleep for what is already due.
         Some(time) if time <= Instant::now() => {}
         Some(time) => tokio::time::sleep_until(time.into()).await,
         None => std::future::pending().await,

@@ -228,7 +228,7 @@ impl Wires {
     }
 }
 
-/// Reads what there is; where the socket fails, after a pause.
+/// Reads what is available; after an error of the socket, pauses first.
 pub(super) async fn read(
     wire: &Wire,
     ready: Ready,

@@ -60,9 +60,9 @@ struct Facts {
     /// Whether what was lost is sent again by the round trip that is measured or remembered, not after
     /// a fixed time at least.
     probes_by_round_trip: bool,
-    /// Whether an attempt stops at the peer's first answer until it is told to go on.
+    /// Whether an attempt pauses at the peer's first answer until it is told to proceed.
     waits_when_answered: bool,
-    /// Whether a further attempt beside one that nobody answers is a new connection to the peer.
+    /// Whether a further attempt beside an unanswered one is a new connection to the peer.
     has_second_tries: bool,
     /// What comes of it where the peer or the path does not take part.
     falls_back_to: Option<Transport>,

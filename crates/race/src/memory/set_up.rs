@@ -76,7 +76,7 @@ impl PeerEntry {
         }
     }
 
-    /// Puts in what was seen with one set-up, and drops what is older than `oldest`.
+    /// Adds an observation with one set-up, and drops those older than `oldest`.
     pub(super) fn put_secured(&mut self, set_up: SetUp, seen: DatedOutcome, oldest: Duration) {
         self.secured.retain(|known| known.set_up != set_up && known.seen.at >= oldest);
         self.secured.push(Secured { set_up, seen });

@@ -113,7 +113,7 @@ impl View {
         let Some(entry) = self.peer(candidate) else {
             return self.network_verdict(candidate, now);
         };
-        // Where packets are lost all the time, one silence is no sign of anything.
+        // On a network that often loses packets, a single silence is not significant.
         let is_doubted = entry.reach.as_ref().is_some_and(DatedOutcome::is_in_doubt);
         let forgiven = (is_doubted && self.loss(now).is_some())
             .then(|| PeerEntry { reach: None, ..entry.clone() });

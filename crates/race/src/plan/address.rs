@@ -21,7 +21,7 @@ pub(super) struct Ordered<'a> {
     pub(super) second_family: bool,
     /// The least remembered round trip to it, over any transport.
     pub(super) rtt: Option<Duration>,
-    /// Why it stands behind the one before it.
+    /// Why it comes after the previous one.
     pub(super) reason: Option<Reason>,
 }
 

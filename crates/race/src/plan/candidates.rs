@@ -13,7 +13,7 @@ use crate::reason::Reason;
 use crate::resolve::{ServiceInfo, ServiceKind};
 use crate::target::Service;
 
-/// The candidates, and what is none.
+/// The candidates, and those left out.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) drafts: Vec<Draft>,

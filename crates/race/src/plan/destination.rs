@@ -60,7 +60,7 @@ impl Rank {
         let (precedence, label) = policy(address);
         let scope = scope(address);
         let source = source_for(network, address);
-        // Through NAT64 there is no IPv4 source to compare with, and nothing to hold against it.
+        // Through NAT64 there is no IPv4 source to compare with, so the rule does not apply.
         let rtt = rtt.map_or(u64::MAX, |rtt| u64::try_from(rtt.as_micros()).unwrap_or(u64::MAX));
         Self([
             u64::from(!network.can_try(address)),

@@ -14,12 +14,12 @@ use crate::memory::{Verdict, path_port};
 use crate::reason::Reason;
 use crate::seed;
 
-/// A candidate with what the memory says.
+/// A candidate with its verdict from the memory.
 pub(super) struct Weighed {
     pub(super) draft: Draft,
     pub(super) from_memory: bool,
     pub(super) retest: bool,
-    /// When the back-off ended; zero for what is due without one.
+    /// When the back-off ended; zero for a candidate that is due without one.
     due_since: Duration,
     standing: Standing,
 }

@@ -58,7 +58,7 @@ impl Chain {
             let judged = match answer(&chain.owner) {
                 None => return chain,
                 Some(Err(failure)) => {
-                    // A malformed set is none (RFC 9460 §2.2), whoever might have sent it.
+                    // A malformed set counts as no set (RFC 9460 §2.2), regardless of its sender.
                     let is_none = is_negative(failure) || *failure == DnsFailure::Malformed;
                     chain.end = if is_none { End::Known } else { End::Unavailable };
                     return chain;

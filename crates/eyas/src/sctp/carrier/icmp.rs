@@ -16,7 +16,7 @@ pub(super) fn input(report: Report, is_udp: bool) -> Input {
 
 fn reason(cause: IcmpCause) -> Unreachable {
     match cause {
-        // Inside UDP nobody speaks SCTP where nobody listens at the port (RFC 6951 §5.5).
+        // Inside UDP, a closed port means that there is no SCTP (RFC 6951 §5.5).
         IcmpCause::PortUnreachable | IcmpCause::ProtocolUnreachable => Unreachable::Protocol,
         IcmpCause::NoRoute | IcmpCause::Prohibited | IcmpCause::AddressUnreachable => {
             Unreachable::Route

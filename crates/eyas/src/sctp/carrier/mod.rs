@@ -191,7 +191,7 @@ impl Wire {
         self.socket.writable().await
     }
 
-    /// Reads what there is by this readiness, at most one batch.
+    /// Reads what is available for this readiness, at most one batch.
     ///
     /// # Errors
     /// What says something about the socket and not about a packet.
@@ -228,7 +228,7 @@ impl Wire {
         Ok(())
     }
 
-    /// Reads what is there at the moment, at most one batch, without waiting for the runtime to hear of it.
+    /// Reads what is available now, at most one batch, without waiting for the runtime's readiness.
     ///
     /// # Errors
     /// What says something about the socket and not about a packet.
@@ -244,7 +244,7 @@ impl Wire {
             Kind::Raw(carrier) => carrier.receive(&socket, buffers, arrivals),
         };
         match received {
-            // The error was told thus; what it is about is read where the runtime hears of it.
+            // This only consumes the error; its details are read when the runtime reports readiness.
             Err(error) if is_a_report(&error) => Ok(()),
             received => unless_empty(received),
         }

@@ -110,7 +110,7 @@ impl UdpCarrier {
             self.state.recv(socket.into(), &mut slices, &mut meta)?
         };
         for (meta, buffer) in meta.iter().zip(&buffers.0).take(trains) {
-            // A datagram without contents is no SCTP packet.
+            // An empty datagram is not an SCTP packet.
             let Some(contents) = buffer.get(..meta.len).filter(|bytes| !bytes.is_empty()) else {
                 continue;
             };

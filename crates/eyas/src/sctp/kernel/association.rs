@@ -258,7 +258,7 @@ impl Shared {
         self.wake.notify_one();
     }
 
-    /// Hands what was read to who waits for it.
+    /// Passes received data to its waiters.
     pub(super) fn handle(&self, received: Received) {
         let mut state = self.lock();
         let event = match received {

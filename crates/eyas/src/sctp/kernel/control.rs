@@ -23,7 +23,7 @@ const SCTP_PR_SCTP_TTL: u16 = 0x10;
 const SCTP_PR_SCTP_RTX: u16 = 0x20;
 const SCTP_PR_SCTP_PRIO: u16 = 0x30;
 
-/// Room for what comes with a message.
+/// Space for the ancillary data of a message.
 pub(super) const RECEIVED: usize = 128;
 
 /// Returns the control messages for sending a message.

@@ -28,9 +28,9 @@ const SCTP_DATA_SENT: u16 = 1;
 /// Of the flags that the message was handed in with.
 const SCTP_UNORDERED: u16 = 1;
 
-/// The cause with which a user aborts (RFC 9260 §3.3.10.12), behind which stand its words.
+/// The cause of a user-initiated abort (RFC 9260 §3.3.10.12), followed by the reason.
 const USER_INITIATED_ABORT: u16 = 12;
-/// The notification's own bytes of an association's change, before what the kernel adds.
+/// The size of an association change notification, before what the kernel appends.
 const ASSOC_CHANGE: usize = 20;
 /// The same of a message that could not be delivered, before its data.
 const SEND_FAILED_EVENT: usize = 32;
@@ -43,7 +43,7 @@ pub(super) enum Notification {
     Path(SocketAddr, PathChange),
 }
 
-/// Reads one; `None` for what nobody asked for.
+/// Parses a notification; `None` for one that was not requested.
 pub(super) fn parse(bytes: &[u8], by_peer: bool) -> Option<Notification> {
     let (kind, flags) = (short(bytes, 0)?, short(bytes, 2)?);
     let event = match kind {

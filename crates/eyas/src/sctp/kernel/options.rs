@@ -40,7 +40,7 @@ const SCTP_ECN_SUPPORTED: c_int = 130;
 
 /// Streams that one request names at most.
 const MAX_RESET: usize = 128;
-/// Bytes of a `struct sctp_reset_streams` that names so many.
+/// The size of a `struct sctp_reset_streams` with this many streams.
 const RESET: usize = 8 + 2 * MAX_RESET;
 /// Bytes of a `struct sctp_status`.
 const STATUS: usize = 176;
@@ -227,7 +227,7 @@ fn state(number: u32) -> Option<AssociationState> {
     })
 }
 
-/// Returns what both sides support. What the kernel does not know, it does not support.
+/// Returns what both sides support. Options unknown to the kernel count as unsupported.
 fn agreed(socket: &Socket) -> Agreed {
     let can = |said: nix::Result<[u32; 2]>| said.is_ok_and(|said| said[1] != 0);
     let mut agreed = Agreed::default();

@@ -117,7 +117,7 @@ impl KernelSocket {
         self.0.try_io(Interest::WRITABLE, send).map(drop)
     }
 
-    /// Reads what comes next.
+    /// Reads the next message or notification.
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] if there is nothing, and how the association broke.

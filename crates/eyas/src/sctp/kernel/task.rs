@@ -69,7 +69,7 @@ pub(super) fn start(socket: KernelSocket, remote: SocketAddr, by_peer: bool) -> 
     association
 }
 
-/// Runs until the association has ended or nobody holds it any more.
+/// Runs until the association has ended or its last handle was dropped.
 async fn run(shared: Arc<Shared>) {
     let end = EndOnDrop(Arc::clone(&shared));
     let mut buffer = vec![0; PIECE];
@@ -108,7 +108,7 @@ async fn run(shared: Arc<Shared>) {
     drop(end);
 }
 
-/// Reads what there is, as much as may wait to be read on. Gives whether that was the end.
+/// Reads what is available, up to the buffer limit. Returns whether the end was reached.
 fn read(shared: &Shared, buffer: &mut [u8]) -> bool {
     for _ in 0..BATCH {
         match shared.socket.try_receive(buffer) {
