@@ -151,8 +151,9 @@ fn differences(listed: &str, found: &str) -> Vec<String> {
     for line in listed.lines() {
         *counts.entry(line).or_default() -= 1;
     }
-    let told = counts.iter().filter(|(_, count)| **count != 0);
-    told.map(|(line, count)| format!("  {} {line}", if *count > 0 { "added  " } else { "removed" }))
+    let reported = counts.iter().filter(|(_, count)| **count != 0);
+    reported
+        .map(|(line, count)| format!("  {} {line}", if *count > 0 { "added  " } else { "removed" }))
         .collect()
 }
 
@@ -165,8 +166,8 @@ mod tests {
         let listed = "pub fn a::one()\npub fn a::two()\n";
         assert!(differences(listed, listed).is_empty());
         let found = "pub fn a::two()\npub fn a::three()\n";
-        let told = ["  removed pub fn a::one()", "  added   pub fn a::three()"];
-        assert_eq!(differences(listed, found), told);
+        let reported = ["  removed pub fn a::one()", "  added   pub fn a::three()"];
+        assert_eq!(differences(listed, found), reported);
         // Two implementations may have the same text.
         assert_eq!(differences("impl A\n", "impl A\nimpl A\n"), ["  added   impl A"]);
     }

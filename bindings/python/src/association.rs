@@ -46,9 +46,9 @@ fn parts(message: Message) -> Parts {
 }
 
 /// A notification as JSON, and the message that it brings back.
-type Told = (String, Option<Bytes>);
+type Notification = (String, Option<Bytes>);
 
-fn told(event: Event) -> Told {
+fn notification(event: Event) -> Notification {
     let facts = json!(EventJson::from(&event)).to_string();
     match event {
         Event::SendFailed { data, .. } => (facts, Some(data)),
@@ -254,8 +254,8 @@ impl RawAssociation {
     }
 
     /// A notification that has come.
-    fn notified(&self) -> Option<Told> {
-        self.events.take().map(told)
+    fn notified(&self) -> Option<Notification> {
+        self.events.take().map(notification)
     }
 
     /// Says that nothing more is sent on this stream.

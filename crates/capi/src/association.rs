@@ -80,10 +80,10 @@ impl Association {
 
     fn event(&self, limit: Limit) -> Result<Option<Option<Event>>, Failure> {
         let _turn = self.watching.take("waiting for notifications")?;
-        let told = wait(self.home(), &self.watching, &self.over, limit, |cx| {
+        let reported = wait(self.home(), &self.watching, &self.over, limit, |cx| {
             pin!(self.association.event()).poll(cx).map(Ok)
         })?;
-        Ok(told.map(|event| event.map(|event| Event::new(&event))))
+        Ok(reported.map(|event| event.map(|event| Event::new(&event))))
     }
 
     fn shutdown(&self, limit: Limit) -> Result<(), Failure> {
@@ -100,7 +100,7 @@ impl Association {
 
     /// Ends whatever waits, in any thread.
     fn end_calls(&self) {
-        self.over.say();
+        self.over.end();
         for turn in [&self.sending, &self.receiving, &self.watching] {
             turn.readiness.raise();
         }

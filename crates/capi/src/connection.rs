@@ -90,7 +90,7 @@ impl Connection {
 
     /// Ends whatever waits, in any thread.
     fn end_calls(&self) {
-        self.over.say();
+        self.over.end();
         self.reading.readiness.raise();
         self.writing.readiness.raise();
         if let Some(flusher) = lock(&self.flusher).take() {

@@ -2,7 +2,7 @@
 
 use std::ffi::{CString, c_char};
 
-use eyas::sctp::{EventJson, protocol::event::Event as Told};
+use eyas::sctp::{EventJson, protocol::event::Event as ProtocolEvent};
 use serde_json::json;
 
 use crate::{call::release, json};
@@ -14,7 +14,7 @@ pub struct Event {
 }
 
 impl Event {
-    pub(crate) fn new(event: &Told) -> Self {
+    pub(crate) fn new(event: &ProtocolEvent) -> Self {
         let facts = json!(EventJson::from(event));
         let name = facts["event"].as_str().unwrap_or_default().to_owned();
         Self { name: json::c_string(name), facts: json::c_text(facts) }

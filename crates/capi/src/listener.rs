@@ -103,7 +103,7 @@ pub extern "C" fn eyas_listener_cancel(
 ) -> Code {
     done(error, || {
         let listener = handle(listener, "listener")?;
-        listener.over.say();
+        listener.over.end();
         listener.accepting.readiness.raise();
         Ok(())
     })

@@ -95,7 +95,7 @@ impl Race {
 
     fn cancel(&self) -> Result<(), Failure> {
         let _inside = self.home().enter()?;
-        self.over.say();
+        self.over.end();
         drop(lock(&self.state).initiation.take());
         self.turn.readiness.raise();
         Ok(())

@@ -80,11 +80,11 @@ impl Default for Over {
 }
 
 impl Over {
-    pub(crate) fn say(&self) {
+    pub(crate) fn end(&self) {
         self.0.send_replace(true);
     }
 
-    pub(crate) fn is_said(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         *self.0.borrow()
     }
 
@@ -105,7 +105,7 @@ pub(crate) fn wait<T>(
 ) -> Result<Option<T>, Failure> {
     let runtime = home.runtime()?;
     let _quiet = Quiet::new();
-    if over.is_said() {
+    if over.has_ended() {
         return Err(cancelled());
     }
     if limit == Limit::Now {

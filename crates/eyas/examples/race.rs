@@ -11,22 +11,22 @@ pub(crate) async fn explained(
     endpoint: &Endpoint,
     target: Target,
 ) -> Result<String, Box<dyn Error>> {
-    let mut told = String::new();
+    let mut reported = String::new();
     let preconnection = endpoint.preconnection(target);
     for entry in preconnection.plan().await.entries {
         let (candidate, delay) = (entry.candidate, entry.delay);
-        writeln!(told, "plan: {} {} after {delay:?}", candidate.transport, candidate.address)?;
+        writeln!(reported, "plan: {} {} after {delay:?}", candidate.transport, candidate.address)?;
     }
     let connection = preconnection.connect().await?;
     let info = connection.info();
     for (candidate, failure) in &info.failed {
-        writeln!(told, "failed: {} {}: {failure}", candidate.transport, candidate.address)?;
+        writeln!(reported, "failed: {} {}: {failure}", candidate.transport, candidate.address)?;
     }
-    writeln!(told, "won: {} {}", info.transport, info.remote)?;
+    writeln!(reported, "won: {} {}", info.transport, info.remote)?;
     for reason in &info.reasons {
-        writeln!(told, "because: {reason}")?;
+        writeln!(reported, "because: {reason}")?;
     }
-    Ok(told)
+    Ok(reported)
 }
 
 #[tokio::main(flavor = "current_thread")]

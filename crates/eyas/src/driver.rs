@@ -65,7 +65,7 @@ struct Driver {
     /// Tells when an attempt of any race has ended, once that matters.
     freed: Option<watch::Receiver<()>>,
     /// How many the race takes to be left, by what it was told and what it has started since.
-    slots_told: Option<usize>,
+    reported_slots: Option<usize>,
     first_address: Option<Duration>,
 }
 
@@ -91,7 +91,7 @@ pub(crate) async fn run(
         complete: Vec::new(),
         sender,
         freed: None,
-        slots_told: None,
+        reported_slots: None,
         first_address: None,
     };
     driver.feed_slots();
@@ -312,7 +312,7 @@ impl Driver {
         let endpoint = self.endpoint.clone();
         // Taken now, so that the remaining slots are counted correctly; the race counts them, too.
         let slot = endpoint.limit().try_take();
-        self.slots_told = self.slots_told.map(|left| left.saturating_sub(1));
+        self.reported_slots = self.reported_slots.map(|left| left.saturating_sub(1));
         let task = AbortOnDrop::spawn(async move {
             let slot = match slot {
                 Some(slot) => slot,
@@ -348,8 +348,8 @@ impl Driver {
             self.freed = Some(limit.freed());
         }
         let free = limit.free();
-        if self.slots_told != Some(free) {
-            self.slots_told = Some(free);
+        if self.reported_slots != Some(free) {
+            self.reported_slots = Some(free);
             self.feed(Input::Slots(free));
         }
     }

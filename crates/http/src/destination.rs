@@ -62,8 +62,8 @@ mod tests {
     #[test]
     fn the_error_about_a_url_does_not_show_its_password() {
         for text in ["https://ada:secret@a b/", "ftp://ada:secret@a.example/"] {
-            let told = parse(text).expect_err(text).to_string();
-            assert!(told.contains("ada:***@a") && !told.contains("secret"), "{told}");
+            let reported = parse(text).expect_err(text).to_string();
+            assert!(reported.contains("ada:***@a") && !reported.contains("secret"), "{reported}");
         }
     }
 }

@@ -109,8 +109,9 @@ fn a_third_party_client_is_measured_by_its_packets() {
     let Some(secure) = run("alias_any_0ms", "live.trials=1") else { return };
     assert_eq!((&secure.columns["failed"], &secure.columns["won-6"]), (&vec![0.0], &vec![100.0]));
     let prohibited = run("v6-icmp_any_0ms", "live.trials=1").and_then(|run| run.observed).unwrap();
-    let told = |line: &eyas_lab::run::PacketLine| line.what.contains("administratively prohibited");
-    assert!(prohibited.courses[0].lines.iter().any(told), "{prohibited:?}");
+    let reported =
+        |line: &eyas_lab::run::PacketLine| line.what.contains("administratively prohibited");
+    assert!(prohibited.courses[0].lines.iter().any(reported), "{prohibited:?}");
 }
 
 #[test]

@@ -216,8 +216,8 @@ impl Service for Sockets {
             match self.calls.stack.poll_output(self.now()) {
                 Output::Transmit(transmit) => {
                     self.spoke_to_itself |= self.is_for_itself(transmit.remote);
-                    let told = self.wires.send(transmit);
-                    told.into_iter().filter_map(input).for_each(|input| self.handle(input));
+                    let reported = self.wires.send(transmit);
+                    reported.into_iter().filter_map(input).for_each(|input| self.handle(input));
                 }
                 Output::Stranger(received) => {
                     if self.strangers.may_refuse(Instant::now()) {

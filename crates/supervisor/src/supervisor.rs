@@ -140,7 +140,7 @@ impl<S: Service> Supervisor<S> {
             true => state.service.call(call),
             false => state.service.again(call),
         };
-        if outcome == Outcome::Failed(libc::EADDRINUSE) && state.close_what_is_gone() {
+        if outcome == Outcome::Failed(libc::EADDRINUSE) && state.close_stale_sockets() {
             outcome = state.service.call(call);
         }
         if let Outcome::Opens(answer, association) = outcome {
@@ -283,7 +283,7 @@ impl<S: Service> State<S> {
 
     /// Closes sockets whose last descriptor was closed without notice, before their watcher has
     /// run; returns whether there were any. The port of a closed socket is thus free at once.
-    fn close_what_is_gone(&mut self) -> bool {
+    fn close_stale_sockets(&mut self) -> bool {
         let gone = self.ends.iter().filter(|(_, end)| end.is_closed());
         let gone: Vec<u64> = gone.map(|(socket, _)| *socket).collect();
         for socket in &gone {

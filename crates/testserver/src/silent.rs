@@ -58,7 +58,7 @@ pub(crate) async fn fill(listener: TcpListener) -> io::Result<(TcpListener, Vec<
 
 /// Makes a socket keep the UDP port but receive only from itself: a client is refused as if nothing
 /// listened, and no other program gets the port.
-pub(crate) fn hear_nobody(socket: UdpSocket) -> io::Result<UdpSocket> {
+pub(crate) fn ignore_datagrams(socket: UdpSocket) -> io::Result<UdpSocket> {
     socket.connect(socket.local_addr()?)?;
     Ok(socket)
 }

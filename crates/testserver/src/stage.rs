@@ -139,7 +139,7 @@ impl TestServer {
                 Ok(())
             }
             Reach::Refused => {
-                self.tasks.spawn(silent::stand(silent::hear_nobody(udp).map_err(cannot)?));
+                self.tasks.spawn(silent::stand(silent::ignore_datagrams(udp).map_err(cannot)?));
                 Ok(())
             }
         }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{
     PATIENCE, Refused, accept_greeting, called, connect, done, endpoint, free, given,
-    listen_options, listener, made, pair, port, target, told,
+    listen_options, listener, made, pair, port, target, text_of,
 };
 use crate::{
     code::{
@@ -77,7 +77,7 @@ fn quic_and_tcp_race_under_tls() {
         })
         .expect("a certificate");
         let pem =
-            told(|text, error| eyas_listen_options_certificate_pem(Some(&options), text, error))
+            text_of(|text, error| eyas_listen_options_certificate_pem(Some(&options), text, error))
                 .expect("a certificate");
         let listener = listener(&own, &options);
         let mut trust: Box<EndpointOptions> =
@@ -95,16 +95,16 @@ fn quic_and_tcp_race_under_tls() {
         assert_eq!(write(&here, b"!hello"), Ok(6));
         let there = accept_greeting(&listener);
         assert_eq!(read(&there, 64, PATIENCE), Ok(b"hello".to_vec()));
-        let info = told(|text, error| eyas_connection_info_json(Some(&here), text, error));
+        let info = text_of(|text, error| eyas_connection_info_json(Some(&here), text, error));
         let info: Value = serde_json::from_str(&info.expect("facts")).expect("JSON");
         assert_eq!(info["transport"], transport.to_str().expect("UTF-8"));
         assert_eq!(info["security"], "tls");
-        let race = told(|text, error| eyas_connection_race_json(Some(&here), text, error));
+        let race = text_of(|text, error| eyas_connection_race_json(Some(&here), text, error));
         let race: Value = serde_json::from_str(&race.expect("a race")).expect("JSON");
         assert_eq!(race["winner"]["transport"], info["transport"]);
         assert!(race["plan"]["entries"].as_array().is_some_and(|entries| !entries.is_empty()));
         // Who was connected to has not raced.
-        let none = told(|text, error| eyas_connection_race_json(Some(&there), text, error));
+        let none = text_of(|text, error| eyas_connection_race_json(Some(&there), text, error));
         assert_eq!(code(none), EYAS_UNSUPPORTED);
         done(|error| eyas_connection_close(Some(&there), PATIENCE, error)).expect("closed");
         free([here, there]);

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     PATIENCE, accept, connect, connections::code, done, endpoint, free, given, listen_options,
-    listener, made, port, target, told,
+    listener, made, port, target, text_of,
 };
 use crate::{
     association::{
@@ -97,7 +97,7 @@ fn an_association_reports_events_and_shuts_down_gracefully() {
     let (here, there) = pair(&endpoint);
     let event = made(|place, error| eyas_association_event(Some(&here), PATIENCE, place, error));
     assert!(event.is_ok_and(|event| !eyas_event_name(Some(&event)).is_null()));
-    let status = told(|text, error| eyas_association_status_json(Some(&here), text, error));
+    let status = text_of(|text, error| eyas_association_status_json(Some(&here), text, error));
     let status: Value = serde_json::from_str(&status.expect("a status")).expect("JSON");
     assert_eq!(status["state"], "established");
     assert_eq!(status["paths"][0]["remote"], "127.0.0.1");

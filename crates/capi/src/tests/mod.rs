@@ -80,7 +80,7 @@ fn made<T>(
 }
 
 /// The same of a call that gives a text.
-fn told(
+fn text_of(
     call: impl FnOnce(Out<'_, *mut c_char>, Out<'_, *mut Failure>) -> Code,
 ) -> Result<String, Refused> {
     let mut place = MaybeUninit::new(ptr::null_mut());

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{
     PATIENCE, connect, connections::code, done, endpoint, free, given, listen_options, listener,
-    made, port, target, told,
+    made, port, target, text_of,
 };
 use crate::{
     code::{EYAS_CANCELLED, EYAS_CONNECT, EYAS_END, EYAS_MISUSE},
@@ -79,8 +79,8 @@ fn a_race_returns_its_winner_once_and_then_better_connections() {
     assert_eq!(again.err().map(|(code, _)| code), Some(EYAS_MISUSE));
     let better = made(|place, error| eyas_race_better(Some(&race), PATIENCE, place, error));
     assert_eq!(better.err().map(|(code, _)| code), Some(EYAS_END));
-    let told = json(told(|text, error| eyas_race_json(Some(&race), text, error)));
-    assert_eq!(told["winner"]["transport"], "tcp");
+    let text_of = json(text_of(|text, error| eyas_race_json(Some(&race), text, error)));
+    assert_eq!(text_of["winner"]["transport"], "tcp");
     free([won.expect("a connection")]);
 }
 
@@ -106,7 +106,7 @@ fn cancelling_a_race_wakes_its_waiter() {
 #[test]
 fn a_plan_has_reasons_and_connects_to_nobody() {
     let (endpoint, target) = (endpoint(), target(refusing(), c"sctp-udp,tcp"));
-    let plan = json(told(|text, error| {
+    let plan = json(text_of(|text, error| {
         eyas_plan_json(Some(&endpoint), Some(&target), PATIENCE, text, error)
     }));
     let entries = plan["entries"].as_array().expect("entries");
@@ -151,16 +151,16 @@ fn https_records_are_followed_if_requested() {
     let mut target =
         made(|place, error| eyas_target_new(host.into(), 443, place, error)).expect("a target");
     let plan = |target: &Target| {
-        json(told(|text, error| {
+        json(text_of(|text, error| {
             eyas_plan_json(Some(&endpoint), Some(target), PATIENCE, text, error)
         }))
     };
     assert_eq!(plan(&target)["entries"].as_array().map_or(0, Vec::len), 0);
     done(|error| eyas_target_ask_https_records(Some(&mut target), error)).expect("set");
     let entries = plan(&target)["entries"].clone();
-    let told = |one: &Value| (one["transport"].to_string(), one["address"].to_string());
-    let told: Vec<_> = entries.as_array().expect("entries").iter().map(told).collect();
-    assert_eq!(told, [("\"tcp\"".into(), "\"192.0.2.7:8443\"".into())]);
+    let text_of = |one: &Value| (one["transport"].to_string(), one["address"].to_string());
+    let text_of: Vec<_> = entries.as_array().expect("entries").iter().map(text_of).collect();
+    assert_eq!(text_of, [("\"tcp\"".into(), "\"192.0.2.7:8443\"".into())]);
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn what_was_learnt_can_be_read_and_forgotten() {
     let endpoint = endpoint();
     let memory = |host: Option<&CStr>| {
         let host = host.map_or_else(Text::null, Text::from);
-        json(told(|text, error| eyas_memory_json(Some(&endpoint), host, text, error)))
+        json(text_of(|text, error| eyas_memory_json(Some(&endpoint), host, text, error)))
     };
     assert_eq!(memory(None), Value::Array(Vec::new()));
     let refused = connect(&endpoint, &target(refusing(), c"tcp")).map(|_| ());
@@ -183,7 +183,7 @@ fn what_was_learnt_can_be_read_and_forgotten() {
     assert!(forgotten > 0);
     assert_eq!(memory(Some(c"127.0.0.1")), Value::Array(Vec::new()));
     done(|error| eyas_memory_clear(Some(&endpoint), error)).expect("cleared");
-    let warnings = told(|text, error| eyas_memory_warnings_json(Some(&endpoint), text, error));
+    let warnings = text_of(|text, error| eyas_memory_warnings_json(Some(&endpoint), text, error));
     assert_eq!(json(warnings), Value::Array(Vec::new()));
     eyas_endpoint_free(Some(endpoint));
 }

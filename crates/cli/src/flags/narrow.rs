@@ -51,8 +51,8 @@ mod tests {
     #[test]
     fn the_description_of_an_example_goes_below_it() {
         let text = "Examples:\n  eyas get URL     a page\n                   and more\n\nThe end.";
-        let told = "Examples:\n  eyas get URL\n      a page\n      and more\n\nThe end.";
-        assert_eq!(one_below_another(text), told);
+        let reported = "Examples:\n  eyas get URL\n      a page\n      and more\n\nThe end.";
+        assert_eq!(one_below_another(text), reported);
     }
 
     #[test]

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
     use crate::failure::Kind;
 
-    fn told(message: &str, is_terminal: bool) -> Vec<String> {
+    fn reported(message: &str, is_terminal: bool) -> Vec<String> {
         let style = OutputStyle { colour: false, unicode: true, width: 60 };
         let failure = Failure::new(Kind::Connect, message).hint("check whether it runs");
         complaint(&failure, style, is_terminal).iter().map(|line| line.to_text(false)).collect()
@@ -54,12 +54,15 @@ mod tests {
             "      192.0.2.1:443 tls: refused",
             "      check whether it runs",
         ];
-        assert_eq!(told(LONG, true), wanted);
+        assert_eq!(reported(LONG, true), wanted);
     }
 
     #[test]
     fn a_file_gets_one_line_for_a_sentence() {
-        assert_eq!(told(LONG, false), [&format!("eyas: {LONG}"), "      check whether it runs"]);
+        assert_eq!(
+            reported(LONG, false),
+            [&format!("eyas: {LONG}"), "      check whether it runs"]
+        );
     }
 
     #[test]
@@ -67,6 +70,6 @@ mod tests {
         let text = "my.toml: wrong\n  |\n1 | x =\n  |     ^\n";
         let wanted =
             ["eyas: my.toml: wrong\n  |\n1 | x =\n  |     ^", "      check whether it runs"];
-        assert_eq!(told(text, true), wanted);
+        assert_eq!(reported(text, true), wanted);
     }
 }

@@ -169,16 +169,16 @@ mod existing {
 #[test]
 fn removals_are_reported_only_after_an_interrupt() {
     let unfinished = Unfinished::default();
-    let told = |kind| unfinished.explain(Failure::new(kind, "ended")).hint;
-    assert_eq!(told(Kind::Interrupted), None);
+    let reported = |kind| unfinished.explain(Failure::new(kind, "ended")).hint;
+    assert_eq!(reported(Kind::Interrupted), None);
     unfinished.add(1_234_567);
     for kind in [Kind::Interrupted, Kind::Terminated, Kind::HungUp] {
-        let hint = told(kind).expect("a hint");
+        let hint = reported(kind).expect("a hint");
         assert_eq!(hint, "the 1,234,567 bytes that had come were removed");
     }
-    assert_eq!(told(Kind::Partial), None);
+    assert_eq!(reported(Kind::Partial), None);
     unfinished.is_whole();
-    assert_eq!(told(Kind::Interrupted), None);
+    assert_eq!(reported(Kind::Interrupted), None);
 }
 
 #[test]

@@ -25,8 +25,8 @@ impl RaceReport {
     }
 }
 
-/// Returns the failure; `is_all_told` if the failures of all candidates are shown anyway.
-fn of_race(failure: &RaceFailure, target: &Target, is_all_told: bool) -> Failure {
+/// Returns the failure; `is_explained` if the failures of all candidates are shown anyway.
+fn of_race(failure: &RaceFailure, target: &Target, is_explained: bool) -> Failure {
     match failure {
         RaceFailure::NoAddress(failures) => no_address(failures, target),
         RaceFailure::NoCandidate => {
@@ -35,11 +35,11 @@ fn of_race(failure: &RaceFailure, target: &Target, is_all_told: bool) -> Failure
         }
         RaceFailure::AllFailed(tried) => {
             let failures = tried.iter().map(|(candidate, failure)| (candidate, Some(failure)));
-            of_attempts(Kind::Connect, failures.collect(), target, is_all_told)
+            of_attempts(Kind::Connect, failures.collect(), target, is_explained)
         }
         RaceFailure::Deadline(tried) => {
             let failures = tried.iter().map(|(candidate, failure)| (candidate, failure.as_ref()));
-            of_attempts(Kind::Timeout, failures.collect(), target, is_all_told)
+            of_attempts(Kind::Timeout, failures.collect(), target, is_explained)
         }
         RaceFailure::NoNetwork => Failure::new(Kind::Connect, "there is no network")
             .hint("no address of this machine has a route; is it connected?"),
@@ -54,7 +54,7 @@ fn no_address(failures: &[(RecordType, DnsFailure)], target: &Target) -> Failure
         return Failure::new(Kind::Dns, format!("{host} does not exist, says DNS"))
             .hint("is the name right? --dns-server ADDR asks another server");
     }
-    let told: Vec<String> = failures
+    let reported: Vec<String> = failures
         .iter()
         .map(|(record_type, failure)| format!("{}: {}", record_type.name(), failure.name()))
         .collect();
@@ -63,7 +63,7 @@ fn no_address(failures: &[(RecordType, DnsFailure)], target: &Target) -> Failure
     } else {
         "is the resolver up? --dns-server ADDR asks another one, --resolve none at all"
     };
-    Failure::new(Kind::Dns, format!("DNS gives no address for {host} ({})", told.join(", ")))
+    Failure::new(Kind::Dns, format!("DNS gives no address for {host} ({})", reported.join(", ")))
         .hint(hint)
 }
 
@@ -73,7 +73,7 @@ fn of_attempts(
     otherwise: Kind,
     mut tried: Tried<'_>,
     target: &Target,
-    is_all_told: bool,
+    is_explained: bool,
 ) -> Failure {
     // The candidate that came furthest is closest to success, so it is the most informative.
     tried.sort_by_key(|(_, failure)| std::cmp::Reverse(failure.map_or((Level::Started, 0), rank)));
@@ -89,7 +89,7 @@ fn of_attempts(
     let message = format!("cannot connect to {target}: {}", failures_of(&tried));
     let hint = match furthest.map(|failure| failure.cause) {
         Some(Cause::Certificate) => "if it wants one of us: --cert FILE --key FILE".to_owned(),
-        _ => hint(kind, target, is_all_told),
+        _ => hint(kind, target, is_explained),
     };
     Failure::new(kind, message).hint(hint)
 }
@@ -111,12 +111,13 @@ fn failures_of(tried: &Tried<'_>) -> String {
             None => met.push((vec![candidate.to_string()], what)),
         }
     }
-    let told = met.iter().map(|(candidates, what)| format!("{}: {what}", candidates.join(", ")));
-    let mut told: Vec<String> = told.collect();
+    let reported =
+        met.iter().map(|(candidates, what)| format!("{}: {what}", candidates.join(", ")));
+    let mut reported: Vec<String> = reported.collect();
     if tried.len() > NAMED {
-        told.push(format!("and {} more", tried.len() - NAMED));
+        reported.push(format!("and {} more", tried.len() - NAMED));
     }
-    told.join("; ")
+    reported.join("; ")
 }
 
 /// Returns how informative a failure is: by its level, then by its specificity.
@@ -143,11 +144,11 @@ fn kind(failure: &evidence::Failure) -> Kind {
     }
 }
 
-fn hint(kind: Kind, target: &Target, is_all_told: bool) -> String {
+fn hint(kind: Kind, target: &Target, is_explained: bool) -> String {
     match kind {
         Kind::Tls => "does the server speak TLS at that port? http:// goes without".to_owned(),
         Kind::Timeout => "--connect-timeout gives it more time".to_owned(),
-        _ if is_all_told => "is the port right, and does the server run?".to_owned(),
+        _ if is_explained => "is the port right, and does the server run?".to_owned(),
         _ => format!("eyas race --all {} shows why each candidate fails", typed(target)),
     }
 }

@@ -14,11 +14,11 @@ fn said(line: &str, code: i32) -> String {
 #[test]
 fn an_error_shared_by_all_candidates_is_reported_once() {
     let port = own_port();
-    let told = said(&format!("get https://localhost:{port}/ --connect-timeout 5s"), 7);
-    assert_eq!((told.lines().count(), told.matches("refused").count()), (2, 1), "{told}");
+    let text = said(&format!("get https://localhost:{port}/ --connect-timeout 5s"), 7);
+    assert_eq!((text.lines().count(), text.matches("refused").count()), (2, 1), "{text}");
     assert!(
-        told.contains(&format!("quic 127.0.0.1:{port}")) && !told.contains("os error"),
-        "{told}"
+        text.contains(&format!("quic 127.0.0.1:{port}")) && !text.contains("os error"),
+        "{text}"
     );
 }
 
@@ -31,13 +31,13 @@ fn the_next_step_is_for_what_was_asked() {
         (format!("pipe --plain {at}"), format!("eyas race --all --plain tcp://{at} shows")),
         (format!("load -n 1 http://{at}/"), format!("eyas race --all http://{at}/ shows")),
     ] {
-        let told = said(&line, 7);
-        assert!(told.contains(&wanted), "{line}: {told}");
+        let text = said(&line, 7);
+        assert!(text.contains(&wanted), "{line}: {text}");
     }
-    let told = said(&format!("race --all --connect-timeout 2s {at}"), 7);
-    assert!(!told.contains("race --all"), "what was done already: {told}");
-    let told = said(&format!("load -n 3 -r 1000 http://{at}/"), 7);
-    assert!(told.starts_with("eyas: none of 3 requests was answered: cannot connect"), "{told}");
+    let text = said(&format!("race --all --connect-timeout 2s {at}"), 7);
+    assert!(!text.contains("race --all"), "what was done already: {text}");
+    let text = said(&format!("load -n 3 -r 1000 http://{at}/"), 7);
+    assert!(text.starts_with("eyas: none of 3 requests was answered: cannot connect"), "{text}");
 }
 
 #[test]
@@ -50,47 +50,47 @@ fn values_are_described_in_the_users_terms() {
         ("get --http3-only http://a/", "HTTP/3 requires TLS"),
         ("serve --names a,,b", "expected a host or an address"),
     ] {
-        let told = said(line, 2);
-        assert!(told.contains(wanted), "{line}: {told}");
+        let text = said(line, 2);
+        assert!(text.contains(wanted), "{line}: {text}");
     }
 }
 
 #[test]
 fn files_are_named_as_the_user_named_them() {
-    let told = said("get -o /no/such/directory/file https://a/", 23);
+    let text = said("get -o /no/such/directory/file https://a/", 23);
     let wanted = "eyas: cannot write /no/such/directory/file: No such file or directory (os error 2)\n      \
                   is the directory there?\n";
-    assert_eq!(told, wanted);
-    let told = said("serve --listen 127.0.0.1:0 --save-cert /proc/here", 23);
+    assert_eq!(text, wanted);
+    let text = said("serve --listen 127.0.0.1:0 --save-cert /proc/here", 23);
     assert!(
-        told.starts_with("eyas: cannot write /proc/here: ") && !told.contains(".part"),
-        "{told}"
+        text.starts_with("eyas: cannot write /proc/here: ") && !text.contains(".part"),
+        "{text}"
     );
-    let told = said("get --cacert /dev/null https://a/", 58);
-    assert!(told.starts_with("eyas: cannot use /dev/null: the PEM text holds no"), "{told}");
+    let text = said("get --cacert /dev/null https://a/", 58);
+    assert!(text.starts_with("eyas: cannot use /dev/null: the PEM text holds no"), "{text}");
 }
 
 #[test]
 fn an_unreachable_proxy_is_called_a_proxy() {
     let at = format!("127.0.0.1:{}", own_port());
-    let told = said(&format!("get -x http://{at} http://a.test/"), 7);
-    assert!(told.contains("the proxy: cannot connect") && told.contains("-x URL"), "{told}");
+    let text = said(&format!("get -x http://{at} http://a.test/"), 7);
+    assert!(text.contains("the proxy: cannot connect") && text.contains("-x URL"), "{text}");
 }
 
 #[test]
 fn http_in_the_clear_at_a_port_of_tls() {
     let peer = Peer::start(Personality::Healthy);
     let line = format!("get {}", peer.url("/").replace("https://", "http://"));
-    let told = peer.eyas(&line).run().exits(56).err;
-    assert!(told.contains("use https://"), "{told}");
+    let text = peer.eyas(&line).run().exits(56).err;
+    assert!(text.contains("use https://"), "{text}");
 }
 
 #[test]
 fn an_empty_plan_and_an_empty_memory_have_a_reason() {
     let dns = DnsStub::start(&[("other.test", Ipv4Addr::LOCALHOST)]);
     let line = format!("plan nobody.test --dns-server {}", dns.address);
-    let told = Eyas::new(&line).run().exits(6).err;
-    assert!(told.contains("DNS returned no address for") && told.contains("nobody.test"), "{told}");
+    let text = Eyas::new(&line).run().exits(6).err;
+    assert!(text.contains("DNS returned no address for") && text.contains("nobody.test"), "{text}");
     let state = tempfile::tempdir().expect("a directory");
     let page = Eyas::new("memory forget a.test").state(state.path()).run().exits(0).out;
     assert_eq!(page, "Nothing was remembered.\n");

@@ -37,8 +37,8 @@ fn a_command_line_that_makes_no_sense() {
 
 #[test]
 fn the_environment_does_not_appear_in_usage_errors() {
-    let told = Eyas::new("get").run().exits(2).err;
-    assert!(told.contains("Usage: eyas get <URL>"), "{told}");
+    let text = Eyas::new("get").run().exits(2).err;
+    assert!(text.contains("Usage: eyas get <URL>"), "{text}");
 }
 
 #[test]
@@ -46,8 +46,8 @@ fn a_misspelling_gets_a_suggestion() {
     for (line, meant) in
         [("gte https://a/", "get"), ("racee a", "race"), ("get --jsno a", "--json")]
     {
-        let told = Eyas::new(line).run().exits(2).err;
-        assert!(told.contains(&format!("'{meant}'")), "{line}: {told}");
+        let text = Eyas::new(line).run().exits(2).err;
+        assert!(text.contains(&format!("'{meant}'")), "{line}: {text}");
         let object = fails(Eyas::new(line), 2);
         let hint = object["error"]["hint"].as_str().expect("a hint");
         assert!(hint.starts_with("did you mean") && hint.contains(meant), "{line}: {hint}");
@@ -141,8 +141,8 @@ fn certificates_that_are_not_accepted() {
             let line = format!("{command} {}", peer.url("/"));
             let object = fails(peer.eyas(&line), 60);
             assert_eq!(object["error"]["kind"], "certificate");
-            let told = message(&object);
-            assert_eq!(told.matches(sentence).count(), 1, "{personality:?}: {object}");
+            let text = message(&object);
+            assert_eq!(text.matches(sentence).count(), 1, "{personality:?}: {object}");
             let hint = object["error"]["hint"].as_str().expect("a hint");
             assert!(hint.contains(next) && hint.contains("-k"), "{personality:?}: {hint}");
             // Not the code's own words.
@@ -158,9 +158,9 @@ fn certificates_that_are_not_accepted() {
 fn a_certificate_error_is_one_line_and_with_v_a_table() {
     for (personality, sentence, _) in BAD_CERTIFICATES {
         let peer = Peer::start(personality);
-        let told = peer.eyas(&format!("get {}", peer.url("/"))).run().exits(60).err;
-        assert_eq!(told.lines().count(), 2, "{told}");
-        assert!(told.starts_with("eyas: cannot connect to ") && told.contains(sentence), "{told}");
+        let text = peer.eyas(&format!("get {}", peer.url("/"))).run().exits(60).err;
+        assert_eq!(text.lines().count(), 2, "{text}");
+        assert!(text.starts_with("eyas: cannot connect to ") && text.contains(sentence), "{text}");
         let more = peer.eyas(&format!("get -v {}", peer.url("/"))).run().exits(60).err;
         assert!(more.contains("why not") && more.contains("Race to"), "{more}");
         assert_eq!(more.matches(sentence).count(), 1, "{more}");

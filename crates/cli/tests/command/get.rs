@@ -140,18 +140,18 @@ fn redirects_are_followed_when_asked() {
 fn each_redirect_is_shown() {
     let peer = Peer::start(Personality::Healthy);
     let [first, second] = ["/redirect/2", "/redirect/1"].map(|path| peer.url(path));
-    let hops = |told: &str| {
-        let lines = told.lines().filter_map(|line| line.strip_prefix("* 30"));
+    let hops = |text: &str| {
+        let lines = text.lines().filter_map(|line| line.strip_prefix("* 30"));
         lines.filter_map(|line| line.split_once(' ')).map(|(_, hop)| hop.to_owned()).collect()
     };
     let got = peer.eyas(&format!("get -v -L {first}")).run().exits(0);
-    let told: Vec<String> = hops(&got.err);
-    assert_eq!(told.len(), 2, "{}", got.err);
-    assert_eq!(told[0], format!("{first} -> {second}"));
-    assert!(told[1].starts_with(&format!("{second} -> ")), "{}", got.err);
+    let text: Vec<String> = hops(&got.err);
+    assert_eq!(text.len(), 2, "{}", got.err);
+    assert_eq!(text[0], format!("{first} -> {second}"));
+    assert!(text[1].starts_with(&format!("{second} -> ")), "{}", got.err);
     let given_up = peer.eyas(&format!("get -v -L --max-redirs 1 {first}")).run().exits(47);
-    let told: Vec<String> = hops(&given_up.err);
-    assert_eq!(told, [format!("{first} -> {second}")], "{}", given_up.err);
+    let text: Vec<String> = hops(&given_up.err);
+    assert_eq!(text, [format!("{first} -> {second}")], "{}", given_up.err);
     for flags in ["-i -L", "-I -L"] {
         let out = peer.eyas(&format!("get {flags} --http1.1 {first}")).run().exits(0).out;
         let statuses: Vec<&str> =

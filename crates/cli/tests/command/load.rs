@@ -91,8 +91,8 @@ fn without_any_answer_the_exit_code_says_why() {
     ] {
         let peer = Peer::start(personality);
         let line = format!("{load} --connect-timeout 2s {}", peer.url("/"));
-        let told = of(peer.eyas(&line), code);
-        assert!(code != 60 || told.matches("the certificate").count() == 1, "{told}");
+        let text = of(peer.eyas(&line), code);
+        assert!(code != 60 || text.matches("the certificate").count() == 1, "{text}");
     }
     for (faulty, code) in [(Faulty::Truncated, 18), (Faulty::Gibberish, 56), (Faulty::Silent, 28)] {
         of(Eyas::new(&format!("{load} --max-time 1s http://{}/", faulty.start())), code);

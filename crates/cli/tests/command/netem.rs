@@ -51,10 +51,10 @@ fn an_unavailable_requirement_is_named() {
     if !is_possible() {
         return;
     }
-    let told = Eyas::new("netem run --core 5000 -- true").run().exits(2).err;
-    assert!(told.contains("there is no core 5000"), "{told}");
-    let told = Eyas::new("netem run --pcapng /no/such/file -- true").run().exits(23).err;
-    assert!(told.contains("cannot write /no/such/file"), "{told}");
+    let message = Eyas::new("netem run --core 5000 -- true").run().exits(2).err;
+    assert!(message.contains("there is no core 5000"), "{message}");
+    let message = Eyas::new("netem run --pcapng /no/such/file -- true").run().exits(23).err;
+    assert!(message.contains("cannot write /no/such/file"), "{message}");
 }
 
 #[test]

@@ -194,6 +194,6 @@ fn passwords_are_never_shown() {
         assert!(!ended.err.contains("secret") && !ended.out.contains("secret"), "{}", ended.err);
     }
     let line = format!("get -v {}", peer.url("/bytes/10"));
-    let told = peer.eyas(&line).arg("-H").arg("Authorization: secret").run().exits(0);
-    assert!(!told.err.contains("secret") && told.err.contains("(not shown)"), "{}", told.err);
+    let text = peer.eyas(&line).arg("-H").arg("Authorization: secret").run().exits(0);
+    assert!(!text.err.contains("secret") && text.err.contains("(not shown)"), "{}", text.err);
 }

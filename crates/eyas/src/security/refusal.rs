@@ -72,7 +72,7 @@ struct Refusal {
     name: ServerName<'static>,
     /// The word of the verifier.
     said: String,
-    told: String,
+    reported: String,
 }
 
 impl Refusals {
@@ -99,8 +99,8 @@ impl Refusals {
         let Some(said) = failure.detail.strip_prefix(VERDICT) else { return failure };
         let kept = self.kept();
         let is_it = |one: &&Refusal| Ok(&one.name) == name.as_ref() && one.said == said;
-        let told = kept.iter().rev().find(is_it).map_or(UNKNOWN, |one| &one.told);
-        failure.detail = told.to_owned();
+        let reported = kept.iter().rev().find(is_it).map_or(UNKNOWN, |one| &one.reported);
+        failure.detail = reported.to_owned();
         failure
     }
 }
@@ -138,7 +138,7 @@ impl ServerCertVerifier for Witness {
             self.refusals.keep(Refusal {
                 name: server_name.to_owned(),
                 said: why.to_string(),
-                told: words::fault(end_entity, why, server_name, now),
+                reported: words::fault(end_entity, why, server_name, now),
             });
         }
         verdict
@@ -194,8 +194,8 @@ mod tests {
         Failure { cause: Cause::Certificate, reached: Level::Transport, detail: detail.into() }
     }
 
-    fn refusal(host: &str, told: &str) -> Refusal {
-        Refusal { name: name(host), said: "UnknownIssuer".into(), told: told.into() }
+    fn refusal(host: &str, reported: &str) -> Refusal {
+        Refusal { name: name(host), said: "UnknownIssuer".into(), reported: reported.into() }
     }
 
     #[test]
@@ -204,10 +204,10 @@ mod tests {
         refusals.keep(refusal("a.test", "the certificate is self-signed: of a"));
         refusals.keep(refusal("b.test", "the certificate is self-signed: of b"));
         let raw = failure("invalid peer certificate: UnknownIssuer");
-        let told = |host: &str| refusals.explain(raw.clone(), &Ok(name(host))).detail;
-        assert_eq!(told("a.test"), "the certificate is self-signed: of a");
-        assert_eq!(told("b.test"), "the certificate is self-signed: of b");
-        assert_eq!(told("c.test"), "the certificate is not accepted");
+        let reported = |host: &str| refusals.explain(raw.clone(), &Ok(name(host))).detail;
+        assert_eq!(reported("a.test"), "the certificate is self-signed: of a");
+        assert_eq!(reported("b.test"), "the certificate is self-signed: of b");
+        assert_eq!(reported("c.test"), "the certificate is not accepted");
         let other = failure("the peer ended the handshake: TLS alert x");
         assert_eq!(refusals.explain(other.clone(), &Ok(name("a.test"))), other);
     }

@@ -274,36 +274,36 @@ mod tests {
         let time = |secs| UnixTime::since_unix_epoch(Duration::from_secs(secs));
         let expired =
             |at| CertificateError::ExpiredContext { time: time(NOW), not_after: time(at) };
-        let told = of(&own, &expired(NOW - 3 * 3_600));
-        assert!(told.starts_with(ISSUER_EXPIRED), "{told}");
-        assert!(told.contains("on 2026-11-22 17:00 UTC, 3 hours ago"), "{told}");
+        let reported = of(&own, &expired(NOW - 3 * 3_600));
+        assert!(reported.starts_with(ISSUER_EXPIRED), "{reported}");
+        assert!(reported.contains("on 2026-11-22 17:00 UTC, 3 hours ago"), "{reported}");
         let early = CertificateError::NotValidYetContext {
             time: time(NOW),
             not_before: time(NOW + 9 * DAY),
         };
-        let told = of(&own, &early);
-        assert!(told.contains("is not valid before 2026-12-01, in 9 days"), "{told}");
+        let reported = of(&own, &early);
+        assert!(reported.contains("is not valid before 2026-12-01, in 9 days"), "{reported}");
     }
 
     #[test]
     fn no_identifier_of_the_code_is_shown() {
         let own = certificate(&["a.test"], "somebody");
         let other = OtherError(std::sync::Arc::new(std::io::Error::other("CaUsedAsEndEntity")));
-        let told = of(&own, &CertificateError::Other(other));
-        assert!(told.contains("not accepted: ca used as end entity ("), "{told}");
-        let told = of(&own, &CertificateError::UnknownRevocationStatus);
-        assert!(told.contains("not accepted: unknown revocation status ("), "{told}");
+        let reported = of(&own, &CertificateError::Other(other));
+        assert!(reported.contains("not accepted: ca used as end entity ("), "{reported}");
+        let reported = of(&own, &CertificateError::UnknownRevocationStatus);
+        assert!(reported.contains("not accepted: unknown revocation status ("), "{reported}");
     }
 
     #[test]
     fn names_from_the_peer_are_bounded_and_escaped() {
         let long = "x".repeat(500);
         let own = certificate(&["a.test"], &format!("\u{1b}[2J{long}"));
-        let told = of(&own, &CertificateError::Revoked);
-        assert!(told.len() < 200 && !told.contains('\u{1b}'), "{told:?}");
+        let reported = of(&own, &CertificateError::Revoked);
+        assert!(reported.len() < 200 && !reported.contains('\u{1b}'), "{reported:?}");
         let many: Vec<String> = (0..100).map(|number| format!("n{number}.test")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        let told = of(&certificate(&many, "x"), &CertificateError::NotValidForName);
-        assert!(told.contains("n5.test and 94 more, not for wrong.test"), "{told}");
+        let reported = of(&certificate(&many, "x"), &CertificateError::NotValidForName);
+        assert!(reported.contains("n5.test and 94 more, not for wrong.test"), "{reported}");
     }
 }

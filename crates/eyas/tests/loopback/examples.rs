@@ -15,12 +15,12 @@ mod sctp_messages;
 #[tokio::test]
 async fn a_race_says_what_is_planned_what_failed_and_what_won() {
     let scene = Scene::new([Transport::Tcp]).await;
-    let told = wait(race::explained(&scene.endpoint, scene.target())).await.unwrap();
+    let reported = wait(race::explained(&scene.endpoint, scene.target())).await.unwrap();
     let at = scene.listener.local_addr();
     for wanted in ["plan: quic", "plan: tcp", "because: "] {
-        assert!(told.lines().any(|line| line.starts_with(wanted)), "{wanted}: {told}");
+        assert!(reported.lines().any(|line| line.starts_with(wanted)), "{wanted}: {reported}");
     }
-    assert!(told.contains(&format!("won: tcp {at}\n")), "{told}");
+    assert!(reported.contains(&format!("won: tcp {at}\n")), "{reported}");
 }
 
 #[cfg(feature = "sctp")]

@@ -7,7 +7,7 @@ use eyas::{
     race::{
         candidate::{Alpn, Transport},
         policy::Policy,
-        target::{Host, Service as Spoken, Target},
+        target::{Host, Service as TargetService, Target},
     },
 };
 
@@ -133,8 +133,8 @@ impl Dialler {
         };
         let mut target = Target::https(there, service.port);
         target.service = match over_quic {
-            true => Spoken::Http { stream_alpn: Vec::new(), quic_alpn: vec![alpn] },
-            false => Spoken::Http { stream_alpn: vec![alpn], quic_alpn: Vec::new() },
+            true => TargetService::Http { stream_alpn: Vec::new(), quic_alpn: vec![alpn] },
+            false => TargetService::Http { stream_alpn: vec![alpn], quic_alpn: Vec::new() },
         };
         let turn: Turn = if over_quic { Transport::has_http3 } else { is_stream };
         let mut policy = self

@@ -12,7 +12,7 @@ use eyas::{
 
 use super::{
     dial::{Dialled, Dialler},
-    proxy::{self, ProxyAddress, Spoken},
+    proxy::{self, ProxyAddress, ProxyProtocol},
     route::Route,
 };
 use crate::{
@@ -34,7 +34,8 @@ impl Dialler {
         }
         let host = Host::parse(&proxy.host)
             .map_err(|error| Error::new(Kind::Proxy, format!("{}: {error}", proxy.name())))?;
-        let security = if proxy.spoken == Spoken::Https { Security::Tls } else { Security::None };
+        let security =
+            if proxy.protocol == ProxyProtocol::Https { Security::Tls } else { Security::None };
         let target = Target::plain(host, proxy.port, vec![Transport::Tcp], security);
         let mut policy = self.race.clone();
         policy.transports = vec![Transport::Tcp];
@@ -64,7 +65,7 @@ impl Dialler {
         proxy: &ProxyAddress,
         route: &Route,
     ) -> Result<Sender, Error> {
-        if proxy.spoken != Spoken::Socks5 {
+        if proxy.protocol != ProxyProtocol::Socks5 {
             let tunnel = proxy::tunnel(stream, &route.authority(), proxy).await?;
             return self.secured(tunnel, route).await;
         }

@@ -68,20 +68,20 @@ pub(super) struct ProxyAddress {
     pub(super) port: u16,
     /// The credentials for SOCKS.
     user: Option<(String, String)>,
-    pub(super) spoken: Spoken,
+    pub(super) protocol: ProxyProtocol,
     /// For proxies that speak HTTP.
     pub(super) authorization: Option<HeaderValue>,
 }
 
 /// The protocol of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spoken {
+pub(super) enum ProxyProtocol {
     Http,
     Https,
     Socks5,
 }
 
-impl Spoken {
+impl ProxyProtocol {
     const fn scheme(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -102,10 +102,10 @@ impl Spoken {
 impl ProxyAddress {
     pub(super) fn of(intercept: &Intercept) -> Result<Self, Error> {
         let uri = intercept.uri();
-        let spoken = match uri.scheme_str() {
-            Some("http") | None => Spoken::Http,
-            Some("https") => Spoken::Https,
-            Some("socks5" | "socks5h") => Spoken::Socks5,
+        let protocol = match uri.scheme_str() {
+            Some("http") | None => ProxyProtocol::Http,
+            Some("https") => ProxyProtocol::Https,
+            Some("socks5" | "socks5h") => ProxyProtocol::Socks5,
             Some(other) => {
                 let detail =
                     format!("{other} proxies are not supported, http, https and socks5 are");
@@ -118,16 +118,16 @@ impl ProxyAddress {
             .ok_or_else(|| Error::new(Kind::Proxy, "the proxy's URL has no host"))?;
         Ok(Self {
             host: host.to_owned(),
-            port: uri.port_u16().unwrap_or(spoken.port()),
+            port: uri.port_u16().unwrap_or(protocol.port()),
             user: intercept.raw_auth().map(|(name, secret)| (name.to_owned(), secret.to_owned())),
-            spoken,
+            protocol,
             authorization: intercept.basic_auth().cloned(),
         })
     }
 
     /// Returns the name that distinguishes its connections; contains no password.
     pub(super) fn name(&self) -> String {
-        format!("{}://{}:{}", self.spoken.scheme(), self.host, self.port)
+        format!("{}://{}:{}", self.protocol.scheme(), self.host, self.port)
     }
 }
 

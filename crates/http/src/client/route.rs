@@ -6,7 +6,7 @@ use url::{Position, Url};
 
 use super::{
     Inner,
-    proxy::{ProxyAddress, Spoken},
+    proxy::{ProxyAddress, ProxyProtocol},
 };
 use crate::{
     Error, Kind, Versions, alt_svc,
@@ -58,7 +58,7 @@ impl Route {
 
     /// Returns whether the request itself is sent to the proxy, rather than through a tunnel.
     pub(super) fn is_forwarded(&self) -> bool {
-        let speaks_http = |proxy: &ProxyAddress| proxy.spoken != Spoken::Socks5;
+        let speaks_http = |proxy: &ProxyAddress| proxy.protocol != ProxyProtocol::Socks5;
         !self.key.https && self.proxy.as_ref().is_some_and(speaks_http)
     }
 }

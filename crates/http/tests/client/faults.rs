@@ -67,8 +67,11 @@ async fn a_closed_port() {
     let url = format!("https://a.example:{port}/");
     let error = fails(client.get(&url), Kind::Connect).await;
     assert_eq!(error.url(), Some(&*url));
-    let told = error.to_string();
-    assert!(told.contains("quic 127.0.0.1") && told.contains("tcp 127.0.0.1"), "{told}");
+    let reported = error.to_string();
+    assert!(
+        reported.contains("quic 127.0.0.1") && reported.contains("tcp 127.0.0.1"),
+        "{reported}"
+    );
     assert!(!error.trace().expect("a trace").steps.is_empty());
 }
 

@@ -176,8 +176,8 @@ async fn head_has_the_fields_of_get_and_no_body() {
 
 #[tokio::test]
 async fn the_access_log_includes_an_application() {
-    let told = Arc::<Mutex<Vec<_>>>::default();
-    let log = Arc::clone(&told);
+    let reported = Arc::<Mutex<Vec<_>>>::default();
+    let log = Arc::clone(&reported);
     let builder = Server::builder().service(app()).access_log(move |access| {
         let line = (access.transport, access.target.clone(), access.status, access.bytes);
         log.lock().expect("no panic").push(line);
@@ -190,8 +190,8 @@ async fn the_access_log_includes_an_application() {
         expected.push((name, "/?a=b".to_owned(), Some(StatusCode::OK), got.len() as u64));
     }
     running.shutdown(SOON).await;
-    let mut told = told.lock().expect("no panic").clone();
-    told.sort();
+    let mut reported = reported.lock().expect("no panic").clone();
+    reported.sort();
     expected.sort();
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
 }

@@ -192,7 +192,7 @@ mod tests {
             kind = 'reset'\ncontains = 'host: a'\ndrops = true";
         let boxes = boxes.replace("kind", "[[path.a.middlebox]]\nkind");
         let scenario = Scenario::parse(&format!("[path.a]\n{boxes}")).unwrap();
-        let told: Vec<_> = scenario.topology.paths[0]
+        let reported: Vec<_> = scenario.topology.paths[0]
             .middleboxes
             .iter()
             .map(|config| (config.kind(), config.rule()))
@@ -205,6 +205,6 @@ mod tests {
             ("idle-timeout", "30s, stays cut"),
             ("reset", "contains \"host: a\", drops"),
         ];
-        assert_eq!(told, wanted.map(|(kind, rule)| (kind, rule.to_owned())));
+        assert_eq!(reported, wanted.map(|(kind, rule)| (kind, rule.to_owned())));
     }
 }

@@ -277,9 +277,9 @@ mod tests {
     fn what_ip_is_told_does_not_depend_on_the_names_of_paths() {
         let (plain, words) = (topology(["wifi", "lte"]), topology(["mtu", "up"]));
         for six in [false, true] {
-            let told = commands(Host::Client, &words, six);
-            assert_eq!(told, commands(Host::Client, &plain, six));
-            assert!(told.contains("dev path1") && told.contains("dev path2"), "{told}");
+            let reported = commands(Host::Client, &words, six);
+            assert_eq!(reported, commands(Host::Client, &plain, six));
+            assert!(reported.contains("dev path1") && reported.contains("dev path2"), "{reported}");
         }
     }
 }

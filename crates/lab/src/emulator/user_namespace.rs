@@ -89,8 +89,8 @@ mod tests {
                 "user/max_user_namespaces" => Some("96365\n".to_owned()),
                 _ => None,
             };
-            let told = remedy(machine);
-            assert!(told.contains(&format!("'sysctl -w {setting}'")), "{told}");
+            let reported = remedy(machine);
+            assert!(reported.contains(&format!("'sysctl -w {setting}'")), "{reported}");
         }
     }
 

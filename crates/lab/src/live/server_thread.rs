@@ -27,19 +27,19 @@ impl ServerThread {
         Starting: Future<Output = Result<(Said, Work), String>>,
     {
         let (stop, stopped) = oneshot::channel();
-        let (told, started) = mpsc::sync_channel(1);
+        let (sender, started) = mpsc::sync_channel(1);
         let thread = bed.server_thread(move || {
             let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
                 Ok(runtime) => runtime,
                 Err(cause) => {
-                    let _ = told.send(Err(cause.to_string()));
+                    let _ = sender.send(Err(cause.to_string()));
                     return;
                 }
             };
             runtime.block_on(async {
                 match start().await {
                     Ok((said, work)) => {
-                        let _ = told.send(Ok(said));
+                        let _ = sender.send(Ok(said));
                         tokio::select! {
                             // Until it is told to stop, or the sender is dropped.
                             _ = stopped => {}
@@ -47,7 +47,7 @@ impl ServerThread {
                         }
                     }
                     Err(cause) => {
-                        let _ = told.send(Err(cause));
+                        let _ = sender.send(Err(cause));
                     }
                 }
             });

@@ -275,22 +275,22 @@ pub fn run(
 ) -> Result<Outcome, LoadError> {
     let prepared = Arc::new(Prepared::new(load)?);
     let workers = workers(&prepared, stop)?;
-    let (told, reports) = mpsc::channel();
+    let (sender, reports) = mpsc::channel();
     let start = Instant::now();
     let threads: Vec<_> = workers
         .into_iter()
         .map(|(worker, runtime)| {
-            let told = told.clone();
+            let sender = sender.clone();
             let name = thread::Builder::new().name("eyas-load".to_owned());
             name.spawn(move || {
-                worker.run(&runtime, start, &told);
+                worker.run(&runtime, start, &sender);
                 // Requests that are still in flight end here.
                 runtime.shutdown_background();
             })
         })
         .collect::<Result<_, _>>()
         .inspect_err(|_| stop.stop())?;
-    drop(told);
+    drop(sender);
     let outcome = collect(&prepared, &reports, start, stop, &mut progress);
     for thread in threads {
         // A worker that panicked has reported nothing, and its panic has been printed.

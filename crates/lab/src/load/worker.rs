@@ -91,13 +91,13 @@ impl Worker {
     }
 
     /// Runs on this thread until the end of the load.
-    pub(super) fn run(self, runtime: &Runtime, start: Instant, told: &mpsc::Sender<Report>) {
-        let finished = runtime.block_on(self.work(start, told));
+    pub(super) fn run(self, runtime: &Runtime, start: Instant, sender: &mpsc::Sender<Report>) {
+        let finished = runtime.block_on(self.work(start, sender));
         // If the run was abandoned, nobody receives this.
-        let _ = told.send(Report::Finished(finished));
+        let _ = sender.send(Report::Finished(finished));
     }
 
-    async fn work(self, start: Instant, told: &mpsc::Sender<Report>) -> io::Result<Finished> {
+    async fn work(self, start: Instant, sender: &mpsc::Sender<Report>) -> io::Result<Finished> {
         let kept = self.prepared.kept(self.number);
         let running = Arc::new(Running {
             prepared: Arc::clone(&self.prepared),
@@ -116,7 +116,7 @@ impl Worker {
             attempts_before: OnceLock::new(),
             last_end: Mutex::default(),
         });
-        let telling = tokio::spawn(report_intervals(Arc::clone(&running), told.clone()));
+        let telling = tokio::spawn(report_intervals(Arc::clone(&running), sender.clone()));
         let arriving_until = self.generate(&running).await;
         tokio::select! {
             () = running.drained() => {}
@@ -124,7 +124,7 @@ impl Worker {
         }
         telling.abort();
         running.give_up();
-        running.report(told);
+        running.report(sender);
         let attempts = running.attempts_since_warm_up();
         let last_end = *lock(&running.last_end);
         let finished = Finished {
@@ -189,11 +189,11 @@ impl Worker {
 }
 
 /// Reports every second what has happened.
-async fn report_intervals(running: Arc<Running>, told: mpsc::Sender<Report>) {
+async fn report_intervals(running: Arc<Running>, sender: mpsc::Sender<Report>) {
     let mut ticks = tokio::time::interval_at((running.start + INTERVAL).into(), INTERVAL);
     loop {
         ticks.tick().await;
-        running.report(&told);
+        running.report(&sender);
     }
 }
 

@@ -207,8 +207,8 @@ impl Document {
     #[must_use]
     pub fn methods(&self) -> Vec<&'static str> {
         let shown = self.figures.iter().map(|figure| &figure.measure);
-        let told = self.tables.iter().flat_map(|table| &table.measures);
-        let measures: BTreeSet<&Measure> = shown.chain(told).collect();
+        let reported = self.tables.iter().flat_map(|table| &table.measures);
+        let measures: BTreeSet<&Measure> = shown.chain(reported).collect();
         let of_point = |point: &PointRow| -> BTreeSet<Method> {
             let summaries = measures.iter().filter_map(|measure| point.measures.get(*measure));
             summaries.filter_map(|summary| Some(summary.interval?.method)).collect()

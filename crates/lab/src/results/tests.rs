@@ -130,14 +130,14 @@ fn a_document_matches_its_schema() {
 
 #[test]
 fn the_packet_form_is_recorded() {
-    let told = |set: &str| {
+    let reported = |set: &str| {
         let options = Options { set: vec![set.to_owned()], ..Options::default() };
         let plan = Plan::parse(PLAN, &options).unwrap();
         let document = Document::new(&plan, &Results::default(), "abc", vec![1]);
         let transport = document.emulated.iter().find(|line| line.starts_with("Transport"));
         transport.unwrap().clone()
     };
-    assert!(told("mode=wire").contains("encoded and parsed"));
-    let values = told("mode=struct");
+    assert!(reported("mode=wire").contains("encoded and parsed"));
+    let values = reported("mode=struct");
     assert!(values.contains("values") && !values.contains("parsed"), "{values}");
 }

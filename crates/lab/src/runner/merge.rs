@@ -58,14 +58,14 @@ pub enum MergeError {
         seed: u64,
     },
     /// Runs that are in no shard.
-    #[error("{missing} of {total} runs are missing: {}", told.join("; "))]
+    #[error("{missing} of {total} runs are missing: {}", details.join("; "))]
     Incomplete {
         /// The number of missing runs.
         missing: usize,
         /// The number of all runs.
         total: usize,
         /// Which shards lack them, one text each.
-        told: Vec<String>,
+        details: Vec<String>,
     },
 }
 
@@ -94,7 +94,7 @@ struct Holding {
 pub fn merge(directories: &[PathBuf], version: &str) -> Result<Merged, MergeError> {
     let holdings = holdings(directories, version)?;
     let Some(first) = holdings.first() else {
-        return Err(MergeError::Incomplete { missing: 0, total: 0, told: Vec::new() });
+        return Err(MergeError::Incomplete { missing: 0, total: 0, details: Vec::new() });
     };
     let plan = first
         .file
@@ -216,6 +216,6 @@ fn missing(
         }
         None => format!("shard {shard} is not among them"),
     };
-    let told = lacking.iter().filter(|(_, (lacks, _))| *lacks > 0).map(tell).collect();
-    (missing > 0).then_some(MergeError::Incomplete { missing, total, told })
+    let details = lacking.iter().filter(|(_, (lacks, _))| *lacks > 0).map(tell).collect();
+    (missing > 0).then_some(MergeError::Incomplete { missing, total, details })
 }

@@ -154,8 +154,8 @@ impl ShardFile {
             ("--runs", runs(&self.options), runs(&other.options)),
             ("--set", self.options.set.join(" "), other.options.set.join(" ")),
         ];
-        let told = pairs.into_iter().find(|(_, one, other)| one != other);
-        match told {
+        let reported = pairs.into_iter().find(|(_, one, other)| one != other);
+        match reported {
             Some((what, one, other)) => Some(format!("{what} is {one:?} here and {other:?} there")),
             None if self.plan != other.plan => {
                 Some(format!("the text of the plan {} was changed", self.name))

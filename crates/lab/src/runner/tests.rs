@@ -76,13 +76,13 @@ fn shards_give_the_same_result_as_one_program() {
     );
     // What was merged is kept as if it had been run there.
     merged.keep(&root.path().join("kept"), "v").unwrap();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let tell = |event: Event<'_>| match event {
-        Event::Progress(now) => told.push(now),
+        Event::Progress(now) => reported.push(now),
         Event::LeftOut { point, .. } => panic!("{point} was left out"),
     };
     run(&plan, &job(&root.path().join("kept"), "v"), &stop, tell).unwrap();
-    assert_eq!(told, [Progress { done: 8, found: 8, total: 8 }]);
+    assert_eq!(reported, [Progress { done: 8, found: 8, total: 8 }]);
 }
 
 #[test]

@@ -15,7 +15,7 @@ type Observer = Box<dyn Fn(String) + Send + Sync>;
 #[derive(Default)]
 pub(super) struct Notices {
     observer: Option<Observer>,
-    told: Mutex<[LastNotice; Reason::NAMES.len()]>,
+    last: Mutex<[LastNotice; Reason::NAMES.len()]>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,7 +32,7 @@ impl fmt::Debug for Notices {
 
 impl Notices {
     pub(super) fn new(observer: Option<Observer>) -> Self {
-        Self { observer, told: Mutex::default() }
+        Self { observer, last: Mutex::default() }
     }
 
     /// Tells of a failure, unless the same was told of just now.
@@ -49,14 +49,14 @@ impl Notices {
 
     /// How many were not told of since the last one, if this one is told of.
     fn due(&self, reason: Reason, now: Instant) -> Option<u64> {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let told = &mut told[reason as usize];
-        if told.at.is_some_and(|at| now.saturating_duration_since(at) < QUIET) {
-            told.unsaid += 1;
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = &mut last[reason as usize];
+        if last.at.is_some_and(|at| now.saturating_duration_since(at) < QUIET) {
+            last.unsaid += 1;
             return None;
         }
-        told.at = Some(now);
-        Some(std::mem::take(&mut told.unsaid))
+        last.at = Some(now);
+        Some(std::mem::take(&mut last.unsaid))
     }
 }
 

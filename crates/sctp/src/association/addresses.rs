@@ -75,11 +75,11 @@ pub(crate) fn may_be_announced(own: IpAddr, peer: IpAddr) -> bool {
 /// The addresses of `own` to tell a peer at `peer`, most wanted first. A single one of the peer's
 /// family is not worth telling: it is the one that packets come from.
 pub(crate) fn to_announce(own: &[IpAddr], peer: IpAddr) -> Vec<IpAddr> {
-    let told = own.iter().copied().filter(|address| may_be_announced(*address, peer));
-    let told: Vec<IpAddr> = told.take(MAX_ANNOUNCED).collect();
-    match told[..] {
+    let announced = own.iter().copied().filter(|address| may_be_announced(*address, peer));
+    let announced: Vec<IpAddr> = announced.take(MAX_ANNOUNCED).collect();
+    match announced[..] {
         [only] if only.is_ipv4() == peer.is_ipv4() => Vec::new(),
-        _ => told,
+        _ => announced,
     }
 }
 
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(ignored, 1);
     }
 
-    fn told(own: &[&str], peer: &str) -> Vec<IpAddr> {
+    fn announced(own: &[&str], peer: &str) -> Vec<IpAddr> {
         let own: Vec<IpAddr> = own.iter().map(|text| text.parse().unwrap()).collect();
         to_announce(&own, peer.parse().unwrap())
     }
@@ -167,18 +167,18 @@ mod tests {
         let parsed = |list: &[&str]| -> Vec<IpAddr> {
             list.iter().map(|text| text.parse().unwrap()).collect()
         };
-        assert_eq!(told(&own, "198.51.100.1"), parsed(&["192.0.2.1", "2001:db8::1"]));
+        assert_eq!(announced(&own, "198.51.100.1"), parsed(&["192.0.2.1", "2001:db8::1"]));
         let near = parsed(&["10.0.0.1", "fd00::1", "192.0.2.1", "2001:db8::1"]);
-        assert_eq!(told(&own, "10.9.9.9"), near);
-        assert_eq!(told(&own, "fd00::9"), near);
-        assert_eq!(told(&own, "127.0.0.1"), parsed(&["127.0.0.1", "::1"]));
-        assert_eq!(told(&own, "fe80::9").len(), 5);
+        assert_eq!(announced(&own, "10.9.9.9"), near);
+        assert_eq!(announced(&own, "fd00::9"), near);
+        assert_eq!(announced(&own, "127.0.0.1"), parsed(&["127.0.0.1", "::1"]));
+        assert_eq!(announced(&own, "fe80::9").len(), 5);
     }
 
     #[test]
     fn a_single_address_is_not_listed() {
-        assert_eq!(told(&["192.0.2.1", "10.0.0.1"], "198.51.100.1"), [] as [IpAddr; 0]);
-        assert_eq!(told(&["2001:db8::1"], "198.51.100.1").len(), 1);
+        assert_eq!(announced(&["192.0.2.1", "10.0.0.1"], "198.51.100.1"), [] as [IpAddr; 0]);
+        assert_eq!(announced(&["2001:db8::1"], "198.51.100.1").len(), 1);
     }
 
     #[test]

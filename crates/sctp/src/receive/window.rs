@@ -191,9 +191,9 @@ mod tests {
     }
 
     fn advertise(window: &mut Window) -> u32 {
-        let told = window.would_advertise();
+        let reported = window.would_advertise();
         window.advertised();
-        told
+        reported
     }
 
     #[test]

@@ -53,7 +53,7 @@ impl Stack {
             if core::mem::take(&mut found.awaited) {
                 self.outputs.push_back(Output::Retry(id));
             }
-            if core::mem::replace(&mut found.told, now) != now {
+            if core::mem::replace(&mut found.reported, now) != now {
                 self.outputs.push_back(Output::Readiness(id, now));
             }
         }

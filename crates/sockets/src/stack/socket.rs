@@ -48,7 +48,7 @@ pub(super) struct Socket {
     /// Whether a call said that it would block.
     pub(super) awaited: bool,
     /// What was told of it last.
-    pub(super) told: Readiness,
+    pub(super) reported: Readiness,
     pub(super) settings: Settings,
     pub(super) shared: SocketSettings,
     /// Options that are kept and have no effect, by level and number.
@@ -74,7 +74,7 @@ impl Socket {
             shut_read: false,
             shut_write: false,
             awaited: false,
-            told: Readiness::NOTHING,
+            reported: Readiness::NOTHING,
             settings: Settings::default(),
             shared: SocketSettings::default(),
             stored: alloc::collections::BTreeMap::new(),

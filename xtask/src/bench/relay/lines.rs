@@ -278,13 +278,13 @@ fn wireguard(
         configuration.push_str(&format!("endpoint={line}:{WIREGUARD_PORT}\n"));
     }
     configuration.push('\n');
-    let told = UnixStream::connect(&socket).and_then(|mut socket| {
+    let sender = UnixStream::connect(&socket).and_then(|mut socket| {
         socket.write_all(configuration.as_bytes())?;
         let mut said = [0; 64];
         let length = socket.read(&mut said)?;
         Ok(String::from_utf8_lossy(&said[..length]).into_owned())
     });
-    match told {
+    match sender {
         Ok(said) if said.trim() == "errno=0" => {}
         other => return Err(format!("WireGuard does not take its configuration: {other:?}")),
     }
@@ -335,13 +335,13 @@ struct Flow {
 impl Flow {
     fn start(way: Way) -> Result<Self, String> {
         let mut stream = connect(way, PORT).map_err(|error| error.to_string())?;
-        let (told, longest) = mpsc::channel();
+        let (sender, longest) = mpsc::channel();
         let enough = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&enough);
         thread::spawn(move || {
             let seen = traffic::ask_until(&mut stream, u64::MAX, || stop.load(Ordering::Relaxed));
             // Nobody asks, where something else has failed.
-            let _ = told.send(seen.map(|seen| seen.longest).map_err(|error| error.to_string()));
+            let _ = sender.send(seen.map(|seen| seen.longest).map_err(|error| error.to_string()));
         });
         Ok(Self { enough, longest })
     }

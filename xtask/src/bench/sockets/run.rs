@@ -54,7 +54,7 @@ pub(super) fn carried(
 ) -> Result<Answer, String> {
     let (size, bytes) = (size.to_string(), bytes.to_string());
     let mut receiver = Talker::start(&mut timed(programs, way, &["receive", &size, &bytes]))?;
-    let sent = told(&output(&mut timed(programs, way, &["send", &size, &bytes]))?)?;
+    let sent = reported(&output(&mut timed(programs, way, &["send", &size, &bytes]))?)?;
     let received = receiver.end()?;
     Ok(Answer { cpu: sent.cpu + received.cpu, ..received })
 }
@@ -63,7 +63,7 @@ pub(super) fn carried(
 pub(super) fn asked(programs: &Programs, way: Way, count: u64) -> Result<Answer, String> {
     let count = count.to_string();
     let mut receiver = Talker::start(&mut timed(programs, way, &["echo", &count]))?;
-    let asked = told(&output(&mut timed(programs, way, &["ping", &count]))?)?;
+    let asked = reported(&output(&mut timed(programs, way, &["ping", &count]))?)?;
     let answered = receiver.end()?;
     Ok(Answer { cpu: asked.cpu + answered.cpu, ..asked })
 }
@@ -187,7 +187,7 @@ fn limited(program: &str, words: &[&str]) -> Command {
 }
 
 /// The answer of a program, with the CPU time of all processes.
-fn told(said: &str) -> Result<Answer, String> {
+fn reported(said: &str) -> Result<Answer, String> {
     let line = said.lines().find(|line| line.starts_with('{')).ok_or("it says nothing")?;
     Ok(Answer { cpu: cpu(said)?, ..Answer::parse(line)? })
 }
@@ -255,7 +255,7 @@ impl Talker {
     }
 
     fn end(&mut self) -> Result<Answer, String> {
-        told(&self.rest()?)
+        reported(&self.rest()?)
     }
 }
 
@@ -280,7 +280,7 @@ mod tests {
         assert!(cpu("{}").is_err());
         let said = "{\"messages\": 1, \"bytes\": 2, \"cpu\": 3, \"wall\": 4, \"memory\": 0}\n\
             0m0.00s 0m0.00s\n0m5.00s 0m1.00s\n";
-        let answer = told(said).unwrap();
+        let answer = reported(said).unwrap();
         assert_eq!((answer.messages, answer.wall, answer.cpu), (1, 4.0, 6.0));
     }
 

@@ -53,21 +53,21 @@ fn the_text_below_the_flags_is_never_wrapped() {
 
 #[test]
 fn every_command_flag_and_value_has_a_text_without_a_full_stop() {
-    let told = |what: &str, text: Option<String>| {
+    let reported = |what: &str, text: Option<String>| {
         let text = text.unwrap_or_default();
         assert!(!text.is_empty(), "{what} has no text");
         assert!(!text.ends_with('.') || text.ends_with("..."), "{what}: {text}");
         assert!(text.starts_with(|first: char| !first.is_lowercase()), "{what}: {text}");
     };
     for (name, command) in all() {
-        told(&name, command.get_about().map(ToString::to_string));
+        reported(&name, command.get_about().map(ToString::to_string));
         for flag in command.get_arguments() {
             let name = format!("{name} {}", flag.get_id());
-            told(&name, flag.get_help().map(ToString::to_string));
+            reported(&name, flag.get_help().map(ToString::to_string));
             for value in
                 flag.get_possible_values().iter().filter(|value| value.get_help().is_some())
             {
-                told(&name, value.get_help().map(ToString::to_string));
+                reported(&name, value.get_help().map(ToString::to_string));
             }
         }
     }

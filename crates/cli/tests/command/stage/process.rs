@@ -93,12 +93,12 @@ impl Eyas {
         drop(input);
         let out = read_aside(child.stdout.take());
         let err = Arc::new(Mutex::new(String::new()));
-        let (lines, told) = (BufReader::new(child.stderr.take().expect("a pipe")), err.clone());
+        let (lines, output) = (BufReader::new(child.stderr.take().expect("a pipe")), err.clone());
         let reader = std::thread::spawn(move || {
             for line in lines.lines().map_while(Result::ok) {
-                let mut told = told.lock().expect("not poisoned");
-                told.push_str(&line);
-                told.push('\n');
+                let mut output = output.lock().expect("not poisoned");
+                output.push_str(&line);
+                output.push('\n');
             }
         });
         Running { child, started, out, err, reader }

@@ -111,7 +111,7 @@ impl Server {
         let both = Wanted { stream: Some(StreamProtocol::Tcp), udp: true };
         let any = (Ipv4Addr::LOCALHOST, 0).into();
         let bound = sockets::bind(&[any], both).unwrap().pop().unwrap();
-        let (told, handshakes) = mpsc::channel(MAX_HANDSHAKES);
+        let (sender, handshakes) = mpsc::channel(MAX_HANDSHAKES);
         let mut tasks = JoinSet::new();
         config.alpn_protocols = vec![b"h3".to_vec()];
         let quic = quinn::Endpoint::new(
@@ -122,20 +122,20 @@ impl Server {
             bound.udp.unwrap(),
             Arc::new(quinn::TokioRuntime),
         );
-        tasks.spawn(serve_quic(quic.unwrap(), told.clone()));
+        tasks.spawn(serve_quic(quic.unwrap(), sender.clone()));
         config.alpn_protocols = vec![b"h2".to_vec()];
-        tasks.spawn(serve_tls(bound.tcp.unwrap(), TlsAcceptor::from(Arc::new(config)), told));
+        tasks.spawn(serve_tls(bound.tcp.unwrap(), TlsAcceptor::from(Arc::new(config)), sender));
         Self { address: bound.address, handshakes, _tasks: tasks }
     }
 }
 
-async fn serve_tls(listener: TcpListener, acceptor: TlsAcceptor, told: mpsc::Sender<Handshake>) {
+async fn serve_tls(listener: TcpListener, acceptor: TlsAcceptor, sender: mpsc::Sender<Handshake>) {
     while let Ok((stream, _)) = listener.accept().await {
         match acceptor.accept(stream).await {
-            Err(error) => told.send(Err(error.to_string())).await.unwrap(),
+            Err(error) => sender.send(Err(error.to_string())).await.unwrap(),
             Ok(mut stream) => {
                 let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default();
-                told.send(Ok(certificates.to_vec())).await.unwrap();
+                sender.send(Ok(certificates.to_vec())).await.unwrap();
                 let (mut reading, mut writing) = tokio::io::split(&mut stream);
                 answer(&mut reading, &mut writing).await;
             }
@@ -143,14 +143,14 @@ async fn serve_tls(listener: TcpListener, acceptor: TlsAcceptor, told: mpsc::Sen
     }
 }
 
-async fn serve_quic(endpoint: quinn::Endpoint, told: mpsc::Sender<Handshake>) {
+async fn serve_quic(endpoint: quinn::Endpoint, sender: mpsc::Sender<Handshake>) {
     while let Some(incoming) = endpoint.accept().await {
         match incoming.await {
-            Err(error) => told.send(Err(error.to_string())).await.unwrap(),
+            Err(error) => sender.send(Err(error.to_string())).await.unwrap(),
             Ok(connection) => {
                 let identity = connection.peer_identity();
                 let certificates = identity.map(|identity| *identity.downcast().unwrap());
-                told.send(Ok(certificates.unwrap_or_default())).await.unwrap();
+                sender.send(Ok(certificates.unwrap_or_default())).await.unwrap();
                 if let Ok((mut sending, mut receiving)) = connection.accept_bi().await {
                     answer(&mut receiving, &mut sending).await;
                 }

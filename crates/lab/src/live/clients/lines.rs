@@ -13,11 +13,11 @@ const MOST: usize = 80;
 
 /// Returns the course of a fetch; times are relative to `begin`.
 pub(super) fn course(what: &str, seen: &[Seen], begin: Duration) -> PacketCourse {
-    let mut told = BTreeSet::new();
+    let mut shown = BTreeSet::new();
     let mut lines: Vec<PacketLine> = seen
         .iter()
         .filter_map(|packet| {
-            let what = line(packet, &mut told)?;
+            let what = line(packet, &mut shown)?;
             // In microseconds, the resolution of a clock in another program.
             let at = (packet.at.as_secs_f64() - begin.as_secs_f64()) * 1e6;
             Some(PacketLine { at: at.round() / 1e3, sent: packet.sent, what })
@@ -29,7 +29,7 @@ pub(super) fn course(what: &str, seen: &[Seen], begin: Duration) -> PacketCourse
 }
 
 /// Describes a packet; `None` if it adds nothing new.
-fn line(packet: &Seen, told: &mut BTreeSet<String>) -> Option<String> {
+fn line(packet: &Seen, shown: &mut BTreeSet<String>) -> Option<String> {
     let peer = addresses::in_words(packet.peer);
     let line = match &packet.what {
         What::Dns(dns) => return Some(of_dns(dns)),
@@ -37,7 +37,7 @@ fn line(packet: &Seen, told: &mut BTreeSet<String>) -> Option<String> {
             let port = flow.remote;
             match segment {
                 Segment::Syn => {
-                    let again = !told.insert(format!("SYN {} {}", packet.peer, flow.own));
+                    let again = !shown.insert(format!("SYN {} {}", packet.peer, flow.own));
                     let again = if again { " again" } else { "" };
                     return Some(format!("SYN to {peer} port {port}{again}"));
                 }
@@ -69,7 +69,7 @@ fn line(packet: &Seen, told: &mut BTreeSet<String>) -> Option<String> {
         What::Tcp { flow, .. } | What::Quic { flow, .. } => flow.own,
         _ => 0,
     };
-    told.insert(format!("{} {own} {line}", packet.sent)).then_some(line)
+    shown.insert(format!("{} {own} {line}", packet.sent)).then_some(line)
 }
 
 fn of_dns(dns: &Dns) -> String {
@@ -120,7 +120,7 @@ mod tests {
             packet(1009, false, Segment::Data),
         ];
         let course = course("x", &packets, Duration::from_millis(3));
-        let told: Vec<_> =
+        let shown: Vec<_> =
             course.lines.iter().map(|line| (line.at, line.sent, line.what.as_str())).collect();
         let wanted = [
             (2.0, true, "SYN to IPv4 no. 2 port 443"),
@@ -129,7 +129,7 @@ mod tests {
             (1004.0, true, "data, IPv4 no. 2 port 443"),
             (1006.0, false, "data, IPv4 no. 2 port 443"),
         ];
-        assert_eq!(told, wanted);
+        assert_eq!(shown, wanted);
     }
 
     #[test]

@@ -111,14 +111,15 @@ impl Lines {
         program: &str,
         words: &[&str],
     ) -> Result<(), LiveError> {
-        let told = || format!("{program} {}", words.join(" "));
+        let reported = || format!("{program} {}", words.join(" "));
         let output = self.namespace(host).command(program).args(words).output();
-        let output = output.map_err(|cause| LiveError::Testbed(format!("{}: {cause}", told())))?;
+        let output =
+            output.map_err(|cause| LiveError::Testbed(format!("{}: {cause}", reported())))?;
         match output.status.success() {
             true => Ok(()),
             false => {
                 let said = String::from_utf8_lossy(&output.stderr);
-                Err(LiveError::Testbed(format!("{}: {}", told(), said.trim())))
+                Err(LiveError::Testbed(format!("{}: {}", reported(), said.trim())))
             }
         }
     }

@@ -33,12 +33,12 @@ pub(super) fn start(
     // Subflows connect to the other addresses.
     let any = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), PORT);
     let multipath = setup.stack == Stack::Mptcp;
-    let (told, listening) = sync_channel(1);
+    let (sender, listening) = sync_channel(1);
     let course = pair.course.clone();
     pair.threads.push(lines.thread(Host::Server, move || {
         work(&course, "the receiver", async {
             let listener = listen(any, multipath)?;
-            let _ = told.send(());
+            let _ = sender.send(());
             receive(&course, &listener).await
         });
     })?);

@@ -55,11 +55,11 @@ pub(super) fn receive(
     parameters.over_ip = if inside_udp { SctpOverIp::No } else { SctpOverIp::Must };
     parameters.association = config(setup);
     let course = pair.course.clone();
-    let (told, listening) = sync_channel(1);
+    let (sender, listening) = sync_channel(1);
     pair.threads.push(lines.thread(Host::Server, move || {
         work(&course, "the receiver", async {
             let listener = SctpListener::bind(&parameters).map_err(|cause| cause.to_string())?;
-            let _ = told.send(());
+            let _ = sender.send(());
             let association = listener.accept().await;
             take(&course, &association).await
         });

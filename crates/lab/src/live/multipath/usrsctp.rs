@@ -32,10 +32,10 @@ pub(super) fn receive(
     pair.programs.push(Program(child));
     let Some(said) = said else { return Ok(()) };
     let course = pair.course.clone();
-    let (told, listening) = sync_channel(1);
+    let (sender, listening) = sync_channel(1);
     pair.threads.push(lines.thread(Host::Server, move || {
         follow(&course, BufReader::new(said), |_| {
-            let _ = told.send(());
+            let _ = sender.send(());
         });
     })?);
     let _ = listening.recv();

@@ -86,7 +86,7 @@ impl Application {
 }
 
 /// The set of TSN offsets that a SACK tells of, without those up to the cumulative one.
-fn told(sack: &SackChunk) -> BTreeSet<u32> {
+fn reported(sack: &SackChunk) -> BTreeSet<u32> {
     let cumulative = sack.cumulative_tsn.distance_from(tsn(0).previous());
     gaps(sack)
         .into_iter()
@@ -100,7 +100,7 @@ fn holds(sack: &SackChunk, arrived: &BTreeSet<u32>) -> Result<(), TestCaseError>
     let missing = (0..).find(|offset| !arrived.contains(offset)).expect("not all of them");
     prop_assert_eq!(sack.cumulative_tsn, tsn(missing).previous());
     let above: BTreeSet<u32> = arrived.range(missing..).copied().collect();
-    prop_assert_eq!(told(sack), above);
+    prop_assert_eq!(reported(sack), above);
     let blocks = gaps(sack);
     prop_assert!(blocks.iter().all(|(start, end)| start <= end && *start >= 2));
     prop_assert!(blocks.windows(2).all(|pair| pair[0].1 + 1 < pair[1].0));

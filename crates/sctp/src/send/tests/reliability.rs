@@ -113,7 +113,7 @@ fn retransmissions_can_be_limited() {
 }
 
 /// One message is given up, and the peer has been told so.
-fn told() -> Bench {
+fn forwarding_bench() -> Bench {
     let mut bench = Bench::new();
     let once = SendInfo { reliability: Reliability::Retransmissions(0), ..on(4) };
     bench.send(once, 100).expect("taken");
@@ -125,7 +125,7 @@ fn told() -> Bench {
 
 #[test]
 fn t3_covers_forward_tsns() {
-    let mut bench = told();
+    let mut bench = forwarding_bench();
     assert_eq!(forward(&mut bench), None);
     let outcome = bench.timeout();
     assert_eq!(outcome.expired.len(), 1, "the peer did not answer");
@@ -137,7 +137,7 @@ fn t3_covers_forward_tsns() {
 
 #[test]
 fn a_peer_that_acknowledges_less_gets_the_forward_tsn_again() {
-    let mut bench = told();
+    let mut bench = forwarding_bench();
     bench.send(on(1), 100).expect("taken");
     bench.output();
     bench.sack(0, &[(1, 1)]);
