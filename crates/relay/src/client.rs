@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::copy::Duplex;
 use crate::report::Ending;
 
-/// What a client is heard by and told.
+/// The two directions of a client's stream.
 pub(crate) enum Client {
     /// TCP alone.
     Plain(TcpStream),

@@ -1,4 +1,4 @@
-//! From a destination to a connection: a race, won by who speaks where that can be had.
+//! From a destination to a connection: a race, won by the first server that replies, if possible.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -31,17 +31,17 @@ const TLS_PORTS: [u16; 11] = [443, 465, 563, 636, 853, 989, 990, 993, 995, 5061,
 pub(crate) struct Connected {
     pub(crate) stream: Far,
     pub(crate) won_by: WonBy,
-    /// What the client has said that the destination has not been told.
+    /// Data received from the client and not yet sent to the destination.
     pub(crate) unsaid: Bytes,
-    /// Bytes that it has been told.
+    /// Bytes sent to it.
     pub(crate) said: u64,
 }
 
 /// Why there is none.
 pub(crate) enum Missed {
-    /// The client is to be told.
+    /// The client waits for its answer.
     Refused(Refusal),
-    /// The client has been told that there is one.
+    /// The client has been told that it is connected.
     Unanswered(Refusal),
     /// The client has left.
     Left,
@@ -126,7 +126,7 @@ impl<'a> DestinationRace<'a> {
     }
 }
 
-/// A way to a destination that is up: the client may be told so.
+/// An established transport to a destination: the client may be told so.
 pub(crate) enum RaceUp<'a> {
     /// A transport of a race is.
     Direct(Box<DirectRace<'a>>),
@@ -201,7 +201,7 @@ impl DirectRace<'_> {
                 }
             };
             match read {
-                // It listens, or has said all that it will say.
+                // It only reads, or has sent everything.
                 Err(_) | Ok(Ok(0)) => return Ok(()),
                 Ok(Ok(_)) => {}
                 Ok(Err(_)) => return Err(Missed::Left),

@@ -411,7 +411,7 @@ impl Life {
     }
 }
 
-/// Talks with the client until it has said what it wants.
+/// Exchanges messages with the client until its request is complete.
 async fn introduce(tcp: &mut Client, handshake: &mut Handshake) -> Result<Request, Ending> {
     let mut read = BytesMut::with_capacity(READ);
     loop {
@@ -444,7 +444,7 @@ async fn refuse(tcp: &mut Client, say: Bytes, why: Refusal) -> Ending {
     Ending::Refused(why)
 }
 
-/// Closes so that what was said last arrives: with bytes unread the system would reset the connection.
+/// Closes so that the last data arrives: with unread bytes the system would reset the connection.
 async fn take_leave(tcp: &mut Client) -> std::io::Result<()> {
     const MOST: usize = 256 * 1024;
     tcp.shutdown().await?;

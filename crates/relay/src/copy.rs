@@ -41,7 +41,7 @@ pub(crate) enum End {
     Client(io::Error),
     /// The destination did.
     Destination(io::Error),
-    /// Nothing moved for so long.
+    /// No data moved for this long.
     Idle,
 }
 
@@ -72,11 +72,11 @@ enum Fault {
 pub(crate) enum Until {
     /// Both directions have ended.
     Both,
-    /// The destination has said everything.
+    /// The destination has sent everything.
     Destination,
 }
 
-/// Copies until all is said, one side breaks, or nothing moves for `idle`.
+/// Copies until both directions end, one side fails, or nothing moves for `idle`.
 pub(crate) async fn both_ways(
     client: &mut impl Duplex,
     destination: &mut impl Duplex,

@@ -47,7 +47,7 @@ impl Far {
         }
     }
 
-    /// Tells the memory that the peer broke the connection without a word. A proxy has said something.
+    /// Reports to the memory that the peer broke the connection without a reply. A proxy has replied.
     pub(crate) fn broke(&self, failure: Failure) {
         if let Self::Direct(stream) = self {
             stream.feedback().broke(failure);

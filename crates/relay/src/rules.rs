@@ -169,7 +169,7 @@ impl fmt::Display for Why {
 }
 
 impl Rules {
-    /// What is said of this destination as the client named it.
+    /// The verdict on this destination as the client named it.
     pub(crate) fn of_destination(&self, to: &Destination, client: IpAddr) -> Verdict {
         match &to.host {
             Host::Literal(ip, _) => match self.of_address(*ip, to.port, client) {
@@ -223,7 +223,7 @@ fn inner(ip: IpAddr) -> IpAddr {
     }
 }
 
-/// Whether an address is this machine, its link, or of a private network (RFC 6890), or of nobody.
+/// Whether an address is this machine, link-local, private (RFC 6890) or unassigned.
 fn is_near(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => {

@@ -296,7 +296,7 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener, streams: Option<Stre
     }
 }
 
-/// An error of one connection that was gone before it was accepted is no reason to wait.
+/// An error of one connection that ended before it was accepted is no reason to wait.
 fn is_of_one_client(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | ConnectionRefused)

@@ -59,7 +59,7 @@ impl Service<Request<RequestBody>> for Streams {
     }
 }
 
-/// What a client is told on its stream.
+/// The answer to a client on its stream.
 #[derive(Debug)]
 pub(crate) enum Answer {
     /// Why it gets nothing.

@@ -20,7 +20,7 @@ pub enum UsersError {
     /// A name or a password is longer than SOCKS5 can say.
     #[error("line {0}: a name and a password have 255 bytes at most")]
     TooLong(usize),
-    /// There is nobody in it.
+    /// It contains no user.
     #[error("it contains no users: write NAME:PASSWORD, one per line")]
     Nobody,
     /// There are too many.

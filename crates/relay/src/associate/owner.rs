@@ -18,7 +18,7 @@ pub enum Dropped {
     Malformed,
     /// A rule keeps the client from there.
     NotAllowed,
-    /// There is no way there: no address, or none that this machine can send to.
+    /// It cannot be reached: no address, or none that this machine can send to.
     NoWay,
     /// Too many wait for DNS.
     Full,

@@ -217,7 +217,7 @@ async fn reach(shared: &Shared, to: &Destination) -> Result<Far, Refusal> {
     reached.inspect_err(|why| tracing::debug!(%to, %why, "no tunnel for datagrams"))
 }
 
-/// Passes datagrams on until one side has no more. Whether the other proxy is told of the end.
+/// Forwards datagrams until one side ends. Returns whether the other proxy is to be told of the end.
 async fn pass(
     stream: &mut CapsuleStream<Far>,
     waiting: &mut mpsc::UnboundedReceiver<Waiting>,

@@ -13,15 +13,15 @@ use super::datagram;
 use super::owner::{Dropped, Owner, Setup};
 use crate::handshake::Destination;
 
-/// A tunnel is closed once nothing has come or gone for so long (RFC 4787 §4.3, REQ-5).
+/// How long a tunnel stays open without traffic in either direction (RFC 4787 §4.3, REQ-5).
 pub const TUNNEL_IDLE: Duration = Duration::from_mins(5);
-/// What the other proxy refuses it is not asked for again for so long.
+/// How long a destination that the other proxy refused is not requested again.
 pub const REFUSAL_HOLDS: Duration = Duration::from_secs(5);
 
 /// What there is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TunnelOutput {
-    /// A tunnel to this destination is wanted; what becomes of it is told by [`Tunnels::opened`] and
+    /// Requests a tunnel to this destination; its outcome is reported by [`Tunnels::opened`] and
     /// [`Tunnels::refused`].
     Open {
         /// Its number.
@@ -189,7 +189,7 @@ impl Tunnels {
         self.outputs.push_back(TunnelOutput::Deliver { to, datagram, length });
     }
 
-    /// Closes what nobody uses.
+    /// Closes unused tunnels.
     pub fn handle_timeout(&mut self, now: Duration) {
         let is_over = |tunnel: &Tunnel| tunnel.expiry() <= now;
         let over = self.tunnels.iter().filter(|(_, tunnel)| is_over(tunnel));

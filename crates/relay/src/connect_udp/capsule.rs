@@ -50,7 +50,7 @@ enum Stage {
     Context(u64),
     /// The payload of a datagram.
     Payload(usize),
-    /// So many bytes of what nobody here knows.
+    /// The remaining bytes of an unknown capsule.
     Skipped(u64),
     /// Nothing.
     Broken(Fault),

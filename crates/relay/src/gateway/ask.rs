@@ -26,7 +26,7 @@ pub(super) struct Ask {
     pub(super) host: Option<HeaderValue>,
     /// How the end of its body is known.
     pub(super) framing: Framing,
-    /// Whether the client waits to be told before it sends its body.
+    /// Whether the client waits for 100 Continue before it sends its body.
     pub(super) expects_continue: bool,
     /// Whether the client reads trailers.
     pub(super) takes_trailers: bool,
@@ -35,7 +35,7 @@ pub(super) struct Ask {
 /// How the end of a body is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// It has so many bytes.
+    /// It has this many bytes.
     Length(u64),
     /// It ends when it ends: chunked, or by the end of its stream.
     Open,

@@ -106,7 +106,7 @@ where
     let counters = Arc::clone(&shared.counters);
     counters.open.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     tokio::spawn(async move {
-        // What went wrong the request is told; between requests nobody minds.
+        // The request gets the error; between requests it does not matter.
         let _ = connection.with_upgrades().await;
         counters.open.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
         drop(place);

@@ -37,7 +37,7 @@ pub(super) enum Failure {
     /// It closed or reset the connection.
     #[error("it closed the connection before it answered: {0}")]
     Closed(String),
-    /// What it said is no response.
+    /// Its answer was not a valid response.
     #[error("its response is invalid: {0}")]
     Malformed(String),
 }
@@ -71,7 +71,7 @@ impl Failure {
         }
     }
 
-    /// What the client is told, which names no address.
+    /// The text for the client, which names no address.
     pub(super) const fn text(&self) -> &'static str {
         match self {
             Self::Refused(objection) => objection.text,
@@ -94,7 +94,7 @@ impl Failure {
         }
     }
 
-    /// Whether who runs the gateway is told: not of what clients do.
+    /// Whether the operator is notified: not about faults of clients.
     pub(super) const fn is_upstreams(&self) -> bool {
         !matches!(self, Self::Refused(_) | Self::Upload(_))
     }

@@ -59,13 +59,13 @@ impl Network {
     }
 }
 
-/// Whether a field says who asked, in one of the ways that applications believe.
+/// Whether a field identifies the client, in a form that applications trust.
 pub(super) fn is_claim(name: &HeaderName) -> bool {
     let name = name.as_str();
     name == "forwarded" || name.starts_with("x-forwarded-") || name == "x-real-ip"
 }
 
-/// Says who asked, and for which host. What is there already is the word of a trusted proxy.
+/// Adds the client and the requested host. Existing values come from a trusted proxy.
 pub(super) fn add(headers: &mut HeaderMap, peer: &Peer, host: &HeaderValue) {
     let proto = if peer.secure { "https" } else { "http" };
     let node = match peer.ip() {

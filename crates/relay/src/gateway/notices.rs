@@ -11,7 +11,7 @@ const QUIET: Duration = Duration::from_secs(5);
 
 type Observer = Box<dyn Fn(String) + Send + Sync>;
 
-/// Who is told.
+/// The receiver of notices.
 #[derive(Default)]
 pub(super) struct Notices {
     observer: Option<Observer>,
@@ -35,7 +35,7 @@ impl Notices {
         Self { observer, last: Mutex::default() }
     }
 
-    /// Tells of a failure, unless the same was told of just now.
+    /// Reports a failure, unless the same one was reported recently.
     pub(super) fn report(&self, failure: &Failure, what: impl FnOnce() -> String) {
         let Some(observer) = &self.observer else { return };
         let Some(unsaid) = self.due(failure.reason(), Instant::now()) else { return };
@@ -47,7 +47,7 @@ impl Notices {
         observer(format!("{}: {status}: {failure}{more}", what()));
     }
 
-    /// How many were not told of since the last one, if this one is told of.
+    /// The number of unreported failures since the last report; `None` if this one is not reported.
     fn due(&self, reason: Reason, now: Instant) -> Option<u64> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let last = &mut last[reason as usize];

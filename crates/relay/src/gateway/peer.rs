@@ -1,4 +1,4 @@
-//! Who sent a request, as far as a gateway is told.
+//! The sender of a request, as far as a gateway knows it.
 
 use std::net::{IpAddr, SocketAddr};
 

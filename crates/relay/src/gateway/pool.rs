@@ -82,7 +82,7 @@ impl Pool {
         let mut idle = self.lock();
         idle.retain(|one| one.is_usable(now, self.keep_time));
         if idle.is_empty() {
-            // Under the lock, so that whoever puts one next sees it.
+            // Under the lock, so that the next connection returned sees it.
             self.is_swept.store(false, Relaxed);
         }
         !idle.is_empty()

@@ -7,7 +7,7 @@ use ppp::v2::{Builder, Command, Protocol, Version};
 use super::pool::Owner;
 
 /// What a connection for this client begins with. An upstream takes it over streams alone, so it says
-/// `STREAM` of a client over QUIC, too. Of who is not known it says so: LOCAL.
+/// `STREAM` for a client over QUIC, too, and LOCAL for an unknown one.
 pub(super) fn header(owner: Owner) -> Option<Vec<u8>> {
     let Some((client, local)) = owner else {
         let command = Version::Two | Command::Local;

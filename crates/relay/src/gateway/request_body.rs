@@ -39,7 +39,7 @@ pub(super) enum UploadError {
     Unwanted,
 }
 
-/// How far a body has come, for who waits for the answer to it.
+/// The progress of a body, for the task that waits for the response.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     bytes: AtomicU64,
@@ -103,7 +103,7 @@ impl Upload {
         Self { body: None, first: None, left: None, progress }
     }
 
-    /// This body, of which so many bytes are announced.
+    /// This body, with its announced length.
     pub(super) fn new<B>(body: B, announced: Option<u64>, progress: Arc<Progress>) -> Self
     where
         B: Body<Data = Bytes> + Send + 'static,
@@ -167,7 +167,7 @@ impl Upload {
             match left.checked_sub(length) {
                 Some(rest) => {
                     *left = rest;
-                    // Behind the last byte that was announced nobody asks whether that was the end.
+                    // After the last announced byte nothing checks for the end.
                     self.progress.over.store(rest == 0, Relaxed);
                 }
                 None => {

@@ -25,7 +25,7 @@ pub enum ResponseBodyError {
     /// The upstream broke it off.
     #[error("the upstream aborted its response: {0}")]
     Broken(hyper::Error),
-    /// The upstream said nothing for too long.
+    /// The upstream was silent for too long.
     #[error("the upstream was silent for {0:?} in the middle of its response")]
     Silent(Duration),
     /// A tunnel ended without a proper end.
@@ -67,7 +67,7 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        // A body that nobody asked for is never sent behind the response.
+        // A body that was not requested is never sent after the response.
         self.upload.gate.bar();
     }
 }

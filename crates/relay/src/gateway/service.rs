@@ -166,7 +166,7 @@ fn is_chunked_alone<B>(response: &Response<B>) -> bool {
         && codings.next().is_none()
 }
 
-/// What is sent of the body, and what is said of it.
+/// The body to send, and how its length is announced.
 async fn upload<B>(asked: &Ask, onward: &Request<()>, body: B) -> Result<(Upload, Content), Failure>
 where
     B: Body<Data = Bytes> + Send + 'static,

@@ -85,7 +85,7 @@ impl fmt::Display for Upstream {
 }
 
 impl Upstream {
-    /// What a request is told to be for where its client named no host, as HTTP/1.0 allows.
+    /// The host of a request whose client named none, as HTTP/1.0 allows.
     pub(super) fn authority(&self) -> HeaderValue {
         let text = match &self.0 {
             Place::Tcp { host, port, secure } if *port == if *secure { 443 } else { 80 } => {

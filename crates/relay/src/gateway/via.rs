@@ -23,7 +23,7 @@ impl Pseudonym {
         hops.filter_map(|hop| hop.split_whitespace().nth(1)).any(|by| by == self.0)
     }
 
-    /// Adds this gateway to who had the message, which came in this version.
+    /// Adds this gateway, with the version in which the message arrived.
     pub(super) fn add(&self, version: Version, headers: &mut HeaderMap) {
         let version = match version {
             Version::HTTP_09 => "0.9",

@@ -1,5 +1,5 @@
-//! What a client of a proxy says before its own bytes flow: SOCKS5, SOCKS4, SOCKS4a and HTTP, told
-//! apart by their first byte.
+//! The handshake of a proxy's client: SOCKS5, SOCKS4, SOCKS4a and HTTP, distinguished by their first
+//! byte.
 //!
 //! A [`Handshake`] is pure: bytes in, [`Step`]s out, no socket and no clock. What it makes of a client
 //! does not depend on how the bytes were cut, and it keeps no more of them than [`MAX_HEAD`] beyond
@@ -152,12 +152,12 @@ impl Request {
 pub enum Step {
     /// More bytes of the client.
     More,
-    /// The client is to be told this.
+    /// Send this to the client.
     Say(Bytes),
     /// The client has said what it wants; [`Handshake::granted`] or [`Handshake::refused`] is what
     /// it is to be told.
     Ask(Request),
-    /// The client is to be told this, which may be nothing, and to be left.
+    /// Send this, which may be empty, to the client and disconnect it.
     Leave(Bytes, Refusal),
 }
 
@@ -185,11 +185,11 @@ enum Stage {
 enum Read {
     /// It is not whole.
     Partial,
-    /// It was so long; this is to be said, and what comes next is of that stage.
+    /// A message of this length; send this reply, and continue at that stage.
     Next(usize, Bytes, Stage),
-    /// It was so long, and it is the request.
+    /// A message of this length that contains the request.
     Request(usize, Protocol, Request),
-    /// The client is to be told this and left.
+    /// Send this to the client and disconnect it.
     Refused(Bytes, Refusal),
 }
 

@@ -138,7 +138,7 @@ fn named(bytes: &[u8], at: usize) -> Option<Address> {
     Some((destination, after + 2))
 }
 
-/// A length in one octet and so many octets, and where they end.
+/// A length octet followed by that many octets, and the offset of their end.
 fn text(bytes: &[u8], at: usize) -> Option<(&[u8], usize)> {
     let end = at + 1 + usize::from(*bytes.get(at)?);
     Some((bytes.get(at + 1..end)?, end))

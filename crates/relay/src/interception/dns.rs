@@ -20,7 +20,7 @@ pub enum Heard {
     Question(Box<Question>),
     /// This answers it.
     Answer(Vec<u8>),
-    /// It is no question.
+    /// It is not a query.
     Nothing,
 }
 

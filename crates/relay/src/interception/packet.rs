@@ -18,7 +18,7 @@ pub(super) enum Packet<'a> {
     Tcp { from: SocketAddr, to: SocketAddr, segment: Segment<'a> },
     /// A datagram of UDP.
     Udp { from: SocketAddr, to: SocketAddr, payload: &'a [u8] },
-    /// Something else, whose sender is to be told that it does not get through.
+    /// Something else, whose sender gets an ICMP error.
     Other,
 }
 

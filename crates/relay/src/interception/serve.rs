@@ -31,7 +31,7 @@ use crate::shared::Shared;
 
 /// For a program to complete a connection that it was granted.
 const COMPLETES: Duration = Duration::from_secs(5);
-/// Questions to DNS at once. One above it is left unanswered, and asked again by who asked.
+/// The maximum number of concurrent DNS queries. Excess ones are dropped, and clients retry them.
 const QUESTIONS: usize = 256;
 /// For the next question over a connection of TCP (RFC 7766 §6.2.3).
 const NEXT_QUESTION: Duration = Duration::from_secs(10);
@@ -79,7 +79,7 @@ pub(crate) fn start(
         epoch: Instant::now(),
         shared,
     });
-    // These end with the proxy; nobody waits for them.
+    // These end with the proxy and are not waited for.
     for listener in bound {
         let interception = Arc::clone(&interception);
         tokio::spawn(async move {
@@ -139,7 +139,7 @@ impl Interception {
         }
     }
 
-    /// Hands what is accepted to those who wait for it.
+    /// Passes accepted connections to their waiters.
     async fn accept(&self, listener: TcpListener) {
         const PAUSE: Duration = Duration::from_millis(100);
         loop {
@@ -289,7 +289,7 @@ impl Interception {
     }
 }
 
-/// What a program without words for reasons is told.
+/// The ICMP or TCP denial for a program, which cannot receive a reason as text.
 fn denial(why: &Refusal) -> Denial {
     match why {
         Refusal::NotAllowed(_) => Denial::Unreachable(Unreachable::Prohibited),

@@ -56,7 +56,7 @@ impl Wanted {
     }
 }
 
-/// A proxy that others are reached by, and who we are to it.
+/// An upstream proxy and the credentials for it.
 #[derive(Clone)]
 pub struct Via {
     host: Host,
@@ -183,7 +183,7 @@ impl Via {
         let mut builder = Builder::new();
         builder.max_buf_size(MAX_HEAD);
         let (mut sender, connection) = builder.handshake(stream).await.map_err(broke)?;
-        // It ends with what it is upgraded to, and what went wrong the request is told.
+        // It ends with the upgraded stream, and the request gets its error.
         tokio::spawn(async move { drop(connection.with_upgrades().await) });
         let mut request = self.request(wanted, to)?.map(|()| Empty::<Bytes>::new());
         let host = match wanted {

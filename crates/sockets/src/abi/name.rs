@@ -15,7 +15,7 @@ pub const IPV6_NAME: usize = 28;
 /// Bytes of a `sockaddr_storage`, which the structs of options hold.
 pub const STORAGE: usize = 128;
 
-/// Why bytes are no name.
+/// Why bytes are not a valid name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameError {
     /// Fewer bytes than the family takes.

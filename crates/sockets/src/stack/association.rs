@@ -22,7 +22,7 @@ pub(super) const MAX_NOTIFICATIONS: usize = 256;
 pub(super) enum Phase {
     Opening,
     Up,
-    /// It is to end: `SHUTDOWN` was wished for or came.
+    /// It is shutting down: `SHUTDOWN` was requested or received.
     Ending,
     Ended,
 }
@@ -76,7 +76,7 @@ pub(super) struct Assoc {
     pub(super) announced: u64,
     /// Whether the send buffer is full.
     pub(super) is_full: bool,
-    /// Whether the peer has said that it ends.
+    /// Whether the peer has announced its end.
     pub(super) peer_ended: bool,
     pub(super) settings: Settings,
     /// How long it may be without traffic (`SCTP_AUTOCLOSE`), as its socket was set when it began.

@@ -151,7 +151,7 @@ impl Stack {
         self.forget(id);
     }
 
-    /// A one-to-one socket that connects anew has nothing to do with what failed.
+    /// A one-to-one socket that connects again is independent of the failed attempt.
     pub(super) fn forget_ended(&mut self, socket: SocketId) {
         let Some(found) = self.sockets.get(&socket) else { return };
         let dead = |id: &AssocId| self.associations.get(id).is_none_or(|one| !one.is_alive());

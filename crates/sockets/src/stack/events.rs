@@ -333,7 +333,7 @@ impl Stack {
             after,
             failed_at: failed.then_some(self.now),
         };
-        // What could not be sent because of the end is told behind it.
+        // Messages that could not be sent are reported after the end.
         let same = |other: &&Notice| is_change && other.failed_at == Some(self.now);
         let behind = assoc.notices.iter().rev().take_while(same).count();
         assoc.notices.insert(assoc.notices.len() - behind, notice);

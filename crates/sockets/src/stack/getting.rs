@@ -428,7 +428,7 @@ fn ints(numbers: &[u32]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_ne_bytes()).collect()
 }
 
-/// The number that a buffer of so many bytes at least begins with.
+/// The number at the start of a buffer of at least that size.
 fn at_least(value: &[u8], length: usize) -> Result<i32, Errno> {
     if value.len() < length { Err(Errno::EINVAL) } else { Ok(i32_at(value, 0)) }
 }

@@ -51,9 +51,9 @@ use association::Assoc;
 use port::{Port, PortKey};
 use socket::Socket;
 
-/// The first number that is no type of socket.
+/// The first number that is not a socket type.
 const SOCK_MAX: i32 = 11;
-/// The most options without an effect that are counted apart.
+/// The maximum number of unsupported options that are counted separately.
 const MAX_UNKNOWN: usize = 256;
 
 /// All sockets of the programs that share one stack. [`crate::io`] describes how to drive it.
@@ -74,7 +74,7 @@ pub struct Stack {
     ports: BTreeMap<PortKey, Port>,
     /// Ports by their numbers.
     numbers: BTreeMap<u16, Vec<PortKey>>,
-    /// Answers packets for ports that nobody has.
+    /// Answers packets for unused ports.
     strangers: Endpoint,
     /// What the packets of all ports are written into.
     packet_memory: PacketMemory,

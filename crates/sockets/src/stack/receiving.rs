@@ -158,7 +158,7 @@ impl Stack {
         Ok(incoming)
     }
 
-    /// The program has so many bytes of what is in hand.
+    /// How many bytes of the current message the program has read.
     fn take(&mut self, socket: SocketId, id: AssocId, count: usize) {
         let interleaves =
             self.sockets.get(&socket).is_some_and(|found| found.shared.fragment_interleave > 0);

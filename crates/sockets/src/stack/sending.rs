@@ -44,7 +44,7 @@ impl Stack {
         self.see(now);
         let outcome = self.send_checked(socket, &message);
         match outcome {
-            // What is known of the end is told instead, once.
+            // Report the pending error of the end instead, once.
             Err(Errno::EPIPE) => {
                 let error = self.socket_mut(socket)?.error.take();
                 self.touch_socket(socket);
@@ -68,7 +68,7 @@ impl Stack {
         check_flags(found, flags, length, !message.name.is_empty())?;
         let to = match message.name {
             [] => None,
-            // A socket that was peeled off has one peer, whoever is named.
+            // A peeled-off socket has one peer, whatever address is given.
             _ if found.is_peeled => None,
             name => Some(read_name(found, name).map_err(|_| Errno::EINVAL)?.0),
         };

@@ -15,7 +15,7 @@ pub(super) enum SocketState {
     Closed,
     Listening,
     Established,
-    /// One side has said that it ends, or both.
+    /// One side has announced its end, or both.
     Closing,
 }
 
@@ -45,9 +45,9 @@ pub(super) struct Socket {
     pub(super) error: Option<Errno>,
     pub(super) shut_read: bool,
     pub(super) shut_write: bool,
-    /// Whether a call said that it would block.
+    /// Whether a call returned that it would block.
     pub(super) awaited: bool,
-    /// What was told of it last.
+    /// The readiness reported last.
     pub(super) reported: Readiness,
     pub(super) settings: Settings,
     pub(super) shared: SocketSettings,
