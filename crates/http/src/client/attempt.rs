@@ -28,7 +28,7 @@ const ALT_USED: http::HeaderName = http::HeaderName::from_static("alt-used");
 pub(super) struct Answered {
     pub(super) response: Response<Body>,
     pub(super) report: Arc<ConnectionReport>,
-    pub(super) hold: UseGuard,
+    pub(super) use_guard: UseGuard,
     pub(super) version: Version,
     pub(super) reused: bool,
 }
@@ -125,9 +125,9 @@ async fn once(
             if response.status() != StatusCode::MISDIRECTED_REQUEST {
                 learn(inner, route, &report, response.headers());
             }
-            let (hold, version) = (leased.hold(), leased.version());
+            let (use_guard, version) = (leased.use_guard(), leased.version());
             inner.pool.give_back(&route.key, leased);
-            Ok(Answered { response, report, hold, version, reused })
+            Ok(Answered { response, report, use_guard, version, reused })
         }
         Err(failure) => {
             let closed = leased.sender.is_closed();

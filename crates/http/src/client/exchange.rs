@@ -116,13 +116,13 @@ fn finish(
     hop: &Hop,
     ending: Ending,
 ) -> (Response<Body>, Exchanged) {
-    let attempt::Answered { response, report, hold, version, reused } = answered;
+    let attempt::Answered { response, report, use_guard, version, reused } = answered;
     let limits = guard::Limits { idle: ending.idle, deadline: ending.deadline };
     let (mut head, body) = response.into_parts();
     head.version = shown_version(head.version, version);
     let expected = guard::expected_length(&hop.method, head.status, &head.headers);
     let place = (hop.url.clone(), Arc::clone(&report));
-    let body = Body::boxed(guard::Guarded::new(body, expected, &limits, place, hold));
+    let body = Body::boxed(guard::Guarded::new(body, expected, &limits, place, use_guard));
     let mut response = Response::from_parts(head, body);
     if ending.codings && hop.method != Method::HEAD {
         response = decode::decode(response);

@@ -37,7 +37,7 @@ pub(super) struct Guarded {
     url: Url,
     report: Arc<ConnectionReport>,
     /// Let go of at the end, so that the connection counts as idle from then on.
-    hold: Option<UseGuard>,
+    use_guard: Option<UseGuard>,
     ended: bool,
 }
 
@@ -47,7 +47,7 @@ impl Guarded {
         expected: Option<u64>,
         limits: &Limits,
         (url, report): (Url, Arc<ConnectionReport>),
-        hold: UseGuard,
+        use_guard: UseGuard,
     ) -> Self {
         let sleep = |duration| Box::pin(tokio::time::sleep(duration));
         Self {
@@ -58,7 +58,7 @@ impl Guarded {
             deadline: limits.deadline.map(|at| Box::pin(tokio::time::sleep_until(at))),
             url,
             report,
-            hold: Some(hold),
+            use_guard: Some(use_guard),
             ended: false,
         }
     }
@@ -111,7 +111,7 @@ impl Guarded {
 
     fn end(&mut self) {
         self.ended = true;
-        self.hold = None;
+        self.use_guard = None;
         self.inner = Body::empty();
     }
 

@@ -44,7 +44,7 @@ pub struct Tunnel {
     report: Arc<ConnectionReport>,
     is_new: bool,
     datagrams: Option<StreamDatagrams>,
-    _hold: UseGuard,
+    _use_guard: UseGuard,
 }
 
 impl Tunnel {
@@ -160,14 +160,21 @@ impl Client {
                 let (version, is_new) = (leased.version(), !leased.reused);
                 return Ok(match tunnelling {
                     Tunnelling::Refused(response) => {
-                        let hold = leased.hold();
+                        let use_guard = leased.use_guard();
                         inner.pool.give_back(&route.key, leased);
-                        drop(hold);
+                        drop(use_guard);
                         Connected::Refused(response)
                     }
                     Tunnelling::Open(io, datagrams) => {
-                        let _hold = leased.hold();
-                        Connected::Tunnel(Tunnel { io, version, report, is_new, datagrams, _hold })
+                        let _use_guard = leased.use_guard();
+                        Connected::Tunnel(Tunnel {
+                            io,
+                            version,
+                            report,
+                            is_new,
+                            datagrams,
+                            _use_guard,
+                        })
                     }
                 });
             }

@@ -100,7 +100,7 @@ impl Connection {
 /// A request's hold on a connection.
 pub(crate) struct Leased {
     pub(crate) sender: Sender,
-    hold: UseGuard,
+    use_guard: UseGuard,
     /// Whether an earlier request had used the connection: it may have gone stale.
     pub(crate) reused: bool,
     /// Whether data is sent before the handshake is complete.
@@ -117,7 +117,7 @@ impl Leased {
     fn new(sender: Sender, state: Arc<State>) -> Self {
         state.in_flight.fetch_add(1, Ordering::AcqRel);
         let reused = state.used.swap(true, Ordering::AcqRel);
-        Self { sender, hold: UseGuard(Arc::new(Use(state))), reused, early: false }
+        Self { sender, use_guard: UseGuard(Arc::new(Use(state))), reused, early: false }
     }
 
     /// What there is to say about the connection.
@@ -129,18 +129,18 @@ impl Leased {
         self.state().version
     }
 
-    pub(crate) fn hold(&self) -> UseGuard {
-        self.hold.clone()
+    pub(crate) fn use_guard(&self) -> UseGuard {
+        self.use_guard.clone()
     }
 
     fn state(&self) -> &Arc<State> {
-        &self.hold.0.0
+        &self.use_guard.0.0
     }
 
     /// Back into a connection that can be kept. It counts as in use only as long as the body of
     /// its last response is held.
     pub(super) fn into_connection(self) -> Connection {
-        Connection { sender: self.sender, state: Arc::clone(&self.hold.0.0) }
+        Connection { sender: self.sender, state: Arc::clone(&self.use_guard.0.0) }
     }
 
     /// To see later whether the connection is still in use.

@@ -120,7 +120,7 @@ pub struct Bounds {
 impl Bounds {
     /// Returns whether a number is within the bounds.
     #[must_use]
-    pub fn hold(&self, number: f64) -> bool {
+    pub fn contains(&self, number: f64) -> bool {
         self.at_least.is_none_or(|bound| number >= bound)
             && self.at_most.is_none_or(|bound| number <= bound)
             && self.above.is_none_or(|bound| number > bound)

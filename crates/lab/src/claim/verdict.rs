@@ -60,9 +60,9 @@ impl Bounds {
             return Outcome::ShownOnly;
         }
         let Some(Interval { low, high, .. }) = interval else {
-            return if self.hold(value) { Outcome::Accepted } else { Outcome::Refused };
+            return if self.contains(value) { Outcome::Accepted } else { Outcome::Refused };
         };
-        if self.hold(low) && self.hold(high) {
+        if self.contains(low) && self.contains(high) {
             Outcome::Accepted
         } else if self.exclude(low, high) {
             Outcome::Refused

@@ -7,9 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use eyas::race::target::Host;
 
+use super::address_selection::{AddressSelection, Sent};
 use super::datagram;
 use super::owner::{Dropped, Owner, Setup};
-use super::way::{Sent, Way};
 use crate::handshake::Destination;
 use crate::rules::Verdict;
 
@@ -25,7 +25,7 @@ pub enum Output {
         to: SocketAddr,
         /// What.
         data: Bytes,
-        /// To how many other addresses it may go yet.
+        /// How many other addresses remain to be tried.
         left: usize,
     },
     /// This goes to the client.
@@ -64,7 +64,7 @@ enum Progress {
     /// DNS is asked; these wait.
     Asking(Vec<Bytes>),
     /// The addresses are known.
-    Known(Way),
+    Known(AddressSelection),
 }
 
 impl Association {
@@ -97,7 +97,7 @@ impl Association {
             self.make_room();
             let progress = match to.host {
                 Host::Literal(ip, _) => {
-                    Progress::Known(Way::new(now, vec![SocketAddr::new(ip, to.port)]))
+                    Progress::Known(AddressSelection::new(now, vec![SocketAddr::new(ip, to.port)]))
                 }
                 Host::Name(_) => {
                     self.outputs.push_back(Output::Resolve(to));
@@ -114,7 +114,7 @@ impl Association {
                 held.push(data);
                 self.waiting += 1;
             }
-            Progress::Known(way) => self.outputs.extend(sent(way, now, data)),
+            Progress::Known(selection) => self.outputs.extend(sent(selection, now, data)),
         }
     }
 
@@ -138,15 +138,15 @@ impl Association {
             return;
         }
         let addresses = ips.into_iter().map(|ip| SocketAddr::new(ip, to.port));
-        let mut way = Way::new(now, addresses.collect());
-        self.outputs.extend(held.into_iter().filter_map(|data| sent(&mut way, now, data)));
-        route.progress = Progress::Known(way);
+        let mut selection = AddressSelection::new(now, addresses.collect());
+        self.outputs.extend(held.into_iter().filter_map(|data| sent(&mut selection, now, data)));
+        route.progress = Progress::Known(selection);
     }
 
     /// The system refused to send this: there is no route to that family, or nobody takes it there.
     /// It goes to the next address, if there is one; `left` is what came with it.
     pub fn refused(&mut self, now: Duration, to: SocketAddr, data: Bytes, left: usize) {
-        let next = self.ways().find_map(|way| way.after(now, to));
+        let next = self.selections().find_map(|selection| selection.after(now, to));
         match (next, left.checked_sub(1)) {
             (Some(to), Some(left)) => self.outputs.push_back(Output::Send { to, data, left }),
             _ => self.owner.drop(Dropped::NoWay),
@@ -157,7 +157,8 @@ impl Association {
     /// port-dependent filtering); all addresses of a name are one in this.
     pub fn handle_peer(&mut self, from: SocketAddr, data: &[u8]) {
         let from = SocketAddr::new(from.ip().to_canonical(), from.port());
-        let is_known = self.ways().fold(false, |known, way| known | way.answered(from));
+        let is_known =
+            self.selections().fold(false, |known, selection| known | selection.answered(from));
         match self.owner.address() {
             Some(to) if is_known => {
                 let (datagram, length) = (datagram::write(from, data), data.len());
@@ -178,16 +179,16 @@ impl Association {
         }
     }
 
-    fn ways(&mut self) -> impl Iterator<Item = &mut Way> {
+    fn selections(&mut self) -> impl Iterator<Item = &mut AddressSelection> {
         self.routes.values_mut().filter_map(|route| match &mut route.progress {
             Progress::Asking(_) => None,
-            Progress::Known(way) => Some(way),
+            Progress::Known(selection) => Some(selection),
         })
     }
 }
 
-/// What there is to do for a datagram that goes this way.
-fn sent(way: &mut Way, now: Duration, data: Bytes) -> Option<Output> {
-    let Sent { to, left } = way.next(now)?;
+/// The output for a datagram to the selected address.
+fn sent(selection: &mut AddressSelection, now: Duration, data: Bytes) -> Option<Output> {
+    let Sent { to, left } = selection.next(now)?;
     Some(Output::Send { to, data, left })
 }

@@ -6,6 +6,7 @@
 //! | [`Association`] | whose datagrams are taken, where they go, by which address; pure |
 //! | [`Tunnels`] | the same where another proxy sends them on; pure |
 
+mod address_selection;
 mod association;
 #[cfg(test)]
 mod association_tests;
@@ -16,8 +17,9 @@ mod serve;
 mod sockets;
 mod through;
 mod tunnels;
-mod way;
 
+pub(crate) use address_selection::{AddressSelection, Sent};
+pub use address_selection::{MAX_ADDRESSES, PATIENCE};
 pub use association::{Association, MAX_WAITING, Output};
 pub use owner::{Dropped, Setup};
 pub(crate) use resolve::resolve;
@@ -25,5 +27,3 @@ pub(crate) use serve::serve;
 pub(crate) use sockets::{PeerSockets, bind};
 pub(crate) use through::serve_through;
 pub use tunnels::{REFUSAL_HOLDS, TUNNEL_IDLE, TunnelOutput, Tunnels};
-pub use way::{MAX_ADDRESSES, PATIENCE};
-pub(crate) use way::{Sent, Way};

@@ -11,7 +11,7 @@ use eyas_http::HttpDatagrams;
 use tokio::time::Instant;
 
 use super::{CapsuleStream, Event};
-use crate::associate::{Dropped, PeerSockets, Sent, Way, resolve};
+use crate::associate::{AddressSelection, Dropped, PeerSockets, Sent, resolve};
 use crate::client::Client;
 use crate::far::Far;
 use crate::handshake::{Destination, Refusal};
@@ -77,7 +77,7 @@ pub(crate) async fn forward(
 
 /// A destination that datagrams can be sent to.
 pub(crate) struct Peer {
-    way: Way,
+    selection: AddressSelection,
     sockets: PeerSockets,
 }
 
@@ -115,11 +115,11 @@ pub(crate) async fn reach(
     }
     let addresses = ips.into_iter().map(|ip| SocketAddr::new(ip, to.port));
     // It has sent nothing yet, so no time has passed.
-    let way = Way::new(Duration::ZERO, addresses.collect());
-    let has = |family| way.addresses().iter().any(|one| family_of(*one) == family);
+    let selection = AddressSelection::new(Duration::ZERO, addresses.collect());
+    let has = |family| selection.addresses().iter().any(|one| family_of(*one) == family);
     let sockets = PeerSockets::open(has)
         .map_err(|error| Refusal::Failed(format!("cannot send datagrams to {to}: {error}")))?;
-    Ok(UdpWay::Direct(Peer { way, sockets }))
+    Ok(UdpWay::Direct(Peer { selection, sockets }))
 }
 
 fn family_of(address: SocketAddr) -> Family {
@@ -183,7 +183,7 @@ impl Running<'_, '_> {
     /// Sends a datagram to the destination. What a socket does not take at once is lost, as on any line.
     fn send(&mut self, data: &[u8]) {
         let now = self.epoch.elapsed();
-        let Some(Sent { mut to, mut left }) = self.peer.way.next(now) else { return };
+        let Some(Sent { mut to, mut left }) = self.peer.selection.next(now) else { return };
         loop {
             match self.peer.sockets.send(data, to) {
                 Ok(()) => {
@@ -191,7 +191,7 @@ impl Running<'_, '_> {
                     return self.traffic.sent(data.len());
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(_) => match (self.peer.way.after(now, to), left.checked_sub(1)) {
+                Err(_) => match (self.peer.selection.after(now, to), left.checked_sub(1)) {
                     (Some(next), Some(fewer)) => (to, left) = (next, fewer),
                     _ => return self.traffic.dropped(Dropped::NoWay),
                 },
@@ -200,10 +200,10 @@ impl Running<'_, '_> {
     }
 
     fn hear(&mut self, family: Family) {
-        let Self { stream, peer: Peer { way, sockets }, traffic, .. } = self;
+        let Self { stream, peer: Peer { selection, sockets }, traffic, .. } = self;
         sockets.hear(family, |data, from| {
             let from = SocketAddr::new(from.ip().to_canonical(), from.port());
-            if way.answered(from) {
+            if selection.answered(from) {
                 stream.put(data);
                 traffic.received(data.len());
             } else {

@@ -3,15 +3,15 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// A destination from which nothing came for so long, while the client sent more, may be reached at its
-/// next address: what Happy Eyeballs waits for a connection (RFC 8305 §5).
+/// How long an address may be silent, while the client sends more, before the next one is tried: the
+/// Connection Attempt Delay of Happy Eyeballs (RFC 8305 §5).
 pub const PATIENCE: Duration = Duration::from_millis(250);
 /// Addresses of a name that are tried.
 pub const MAX_ADDRESSES: usize = 8;
 
 /// The addresses of a destination, best first.
 #[derive(Debug)]
-pub(crate) struct Way {
+pub(crate) struct AddressSelection {
     addresses: Vec<SocketAddr>,
     at: usize,
     since: Duration,
@@ -20,9 +20,9 @@ pub(crate) struct Way {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Nothing has come from there: so many addresses have had their turn.
+    /// Nothing has been received: this many addresses have had their turn.
     Trying(usize),
-    /// This is the one, as something came from there, or as good as the others.
+    /// This address is kept: it has answered, or none has.
     Settled,
 }
 
@@ -30,12 +30,12 @@ enum Stage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sent {
     pub(crate) to: SocketAddr,
-    /// To how many other addresses it may go yet.
+    /// How many other addresses remain to be tried.
     pub(crate) left: usize,
 }
 
-impl Way {
-    /// To these addresses, or as many of them as are tried.
+impl AddressSelection {
+    /// Creates a selection from these addresses, or as many of them as are tried.
     pub(crate) fn new(now: Duration, mut addresses: Vec<SocketAddr>) -> Self {
         addresses.truncate(MAX_ADDRESSES);
         let stage = if addresses.len() == 1 { Stage::Settled } else { Stage::Trying(0) };
