@@ -1,4 +1,4 @@
-//! For programs that know nothing of eyas: a SOCKS and HTTP proxy that races every destination, a gateway
+//! For programs without support for eyas: a SOCKS and HTTP proxy that races every destination, a gateway
 //! that puts every version of HTTP in front of a web server, and a tunnel between two hosts.
 //!
 //! | module or type | job | source |

@@ -1,5 +1,5 @@
-//! `cargo xtask bench relay`: what programs that know nothing of eyas get from it, beside what does the
-//! like.
+//! `cargo xtask bench relay`: what unmodified programs gain from eyas, compared with similar
+//! programs.
 //!
 //! | module | job |
 //! | --- | --- |

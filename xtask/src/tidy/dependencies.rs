@@ -1,8 +1,8 @@
 //! Which of our crates may depend on which: the whole list.
 //!
-//! `race`, `sctp` and `netem` know nothing of each other, but for tests of `sctp`, which run over networks
-//! of `netem`. There is no crate of things in common: a few repeated lines cost less than a leaf that locks
-//! every release together.
+//! `race`, `sctp` and `netem` do not depend on each other, except that tests of `sctp` run over networks
+//! of `netem`. There is no crate of things in common: a few repeated lines cost less than a leaf that
+//! locks every release together.
 
 use std::collections::{BTreeMap, BTreeSet};
 

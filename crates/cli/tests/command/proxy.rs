@@ -1,4 +1,4 @@
-//! `eyas proxy`: alone, and with programs that know nothing of it.
+//! `eyas proxy`: alone, and with unmodified programs.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -116,7 +116,7 @@ pub(super) const SCENES: [Scene; 9] = [
     Scene {
         name: "proxy",
         short: "through eyas proxy",
-        title: "A program that knows nothing of eyas, through eyas proxy",
+        title: "An unmodified program, through eyas proxy",
         explanation: "The server's first address accepts connections and then says nothing. The \
                       program would wait there; the proxy sends what it says to the other address as \
                       well, and takes the one that answers. The second time it goes straight there.",
