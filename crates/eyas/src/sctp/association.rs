@@ -62,8 +62,23 @@ impl SctpAssociation {
         if self.status().is_some_and(|status| stream.0 >= status.outbound_streams) {
             return Err(Misuse::NoSuchStream.into());
         }
-        self.with_slot(|slot| slot.open_stream(stream))??;
+        self.open_stream(stream)?;
         Ok(SctpStream::new(self.clone(), stream))
+    }
+
+    /// Keeps what arrives on this stream for who reads it alone.
+    pub(super) fn open_stream(&self, stream: StreamId) -> Result<(), SctpError> {
+        self.with_slot(|slot| slot.open_stream(stream))?
+    }
+
+    /// Waits for the next message on a stream that was opened. Cancel-safe.
+    pub(super) async fn receive_on(&self, stream: StreamId) -> Result<Option<Message>, SctpError> {
+        poll_fn(|cx| self.0.poll_receive(cx, Some(stream))).await
+    }
+
+    /// Waits until at most this number of bytes of the stream wait to be sent.
+    pub(super) async fn unsent_below(&self, stream: StreamId, most: usize) {
+        poll_fn(|cx| self.0.poll_unsent_below(cx, stream, most)).await;
     }
 
     /// Waits for the next notification (RFC 6458 §6.1). Returns `None` once the association is
@@ -290,6 +305,11 @@ impl SctpAssociation {
     pub(super) fn give_back_stream(&self, stream: StreamId) {
         // A missing slot has nothing to return.
         let _ = self.with_slot(|slot| slot.give_back_stream(stream));
+    }
+
+    pub(super) fn discard_stream(&self, stream: StreamId) {
+        // A slot that is gone receives nothing.
+        let _ = self.with_slot(|slot| slot.discard_stream(stream));
     }
 
     pub(super) fn release_stream(&self, stream: StreamId) {

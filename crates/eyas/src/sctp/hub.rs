@@ -45,8 +45,8 @@ pub(super) struct State {
     ports: Ports,
     backlog: VecDeque<AssociationId>,
     accepting: Wakers,
-    /// Associations of which a stream is to end once all of it is on its way.
-    ending: Vec<AssociationId>,
+    /// Associations of which somebody waits until more of a stream is on its way.
+    sending: Vec<AssociationId>,
     /// Somebody may still open or accept associations.
     is_anchored: bool,
     /// Hubs whose packets come in at the sockets of this one.
@@ -107,7 +107,7 @@ impl Hub {
             ports,
             backlog: VecDeque::new(),
             accepting: Wakers::default(),
-            ending: Vec::new(),
+            sending: Vec::new(),
             is_anchored: true,
             dependents: 0,
             is_over: false,
@@ -209,7 +209,7 @@ impl State {
     /// Takes the pending outputs.
     pub(super) fn drain(&mut self, now: Duration, outbox: &mut VecDeque<Transmit>) -> Next {
         let next = self.poll(now, outbox);
-        for id in std::mem::take(&mut self.ending) {
+        for id in std::mem::take(&mut self.sending) {
             if let Some(slot) = self.slots.get_mut(&id) {
                 slot.watchers.wake();
             }
@@ -219,8 +219,8 @@ impl State {
 
     /// Makes the watchers of this association check it again after more was sent.
     pub(super) fn recheck(&mut self, id: AssociationId) {
-        if !self.ending.contains(&id) {
-            self.ending.push(id);
+        if !self.sending.contains(&id) {
+            self.sending.push(id);
         }
     }
 

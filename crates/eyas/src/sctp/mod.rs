@@ -18,6 +18,7 @@
 //! | `stream` | one stream in each direction as bytes | RFC 3436 §4 |
 //! | `secured` | TLS over a pair of streams | RFC 3436 |
 //! | `streams` | further pairs of streams, of the same peer | RFC 3436 |
+//! | `messages/` | protected messages beside byte streams | RFC 7496, RFC 8446 §7.5 |
 //! | `client` | opening associations | RFC 9260 §5 |
 //! | `wires` | the sockets alone, for another protocol endpoint | |
 //! | `listener` | accepting associations | RFC 9260 §5 |
@@ -35,6 +36,7 @@ mod hub;
 mod json;
 pub(crate) mod kernel;
 mod listener;
+mod messages;
 mod outbox;
 mod own;
 mod own_addresses;
@@ -57,6 +59,7 @@ pub use error::SctpError;
 pub(crate) use error::of_attempt;
 pub use json::{AssociationJson, EventJson};
 pub use listener::{SctpListenParameters, SctpListener, SctpOverIp};
+pub use messages::SctpMessages;
 pub use stream::SctpStream;
 pub use streams::SctpStreams;
 // For the supervisor, which has a protocol endpoint of its own: no part of what programs are promised.

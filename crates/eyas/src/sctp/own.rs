@@ -140,6 +140,19 @@ impl Stack for OwnAssociation {
         Poll::Ready(ended)
     }
 
+    fn poll_unsent_below(&self, cx: &mut Context<'_>, stream: StreamId, most: usize) -> Poll<()> {
+        let mut state = self.hub.lock();
+        let State { slots, endpoint, .. } = &mut *state;
+        let unsent = endpoint.stream_queue(self.id, stream).map_or(0, |queue| queue.unsent);
+        let Some(slot) = slots.get_mut(&self.id) else { return Poll::Ready(()) };
+        if unsent <= most || matches!(slot.stage, Stage::Ended(_)) {
+            return Poll::Ready(());
+        }
+        slot.watchers.add(cx.waker());
+        state.recheck(self.id);
+        Poll::Pending
+    }
+
     fn shutdown(&self) -> Result<(), Misuse> {
         self.hub.call(|endpoint, now| endpoint.shutdown(now, self.id))
     }

@@ -1,11 +1,13 @@
 //! TLS over SCTP: one session for each pair of streams of the same number (RFC 3436 §4).
 
 use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use eyas_race::evidence::{Failure, Level};
 use rustls_pki_types::ServerName;
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
+use super::messages::Keys;
 use super::{SctpAssociation, SctpStream};
 use crate::failure::of_io;
 
@@ -38,11 +40,23 @@ impl Role {
 pub(crate) struct Secured {
     pub(crate) tls: TlsStream<SctpStream>,
     role: Role,
+    message_keys: MessageKeys,
+}
+
+/// What protects messages beside the byte streams, until somebody has taken it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MessageKeys(Arc<Mutex<Option<Keys>>>);
+
+impl MessageKeys {
+    pub(super) fn take(&self) -> Option<Keys> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
 }
 
 impl Secured {
     pub(crate) fn new(tls: TlsStream<SctpStream>, role: Role) -> Self {
-        Self { tls, role }
+        let message_keys = MessageKeys(Arc::new(Mutex::new(Keys::of(&tls))));
+        Self { tls, role, message_keys }
     }
 
     pub(crate) fn association(&self) -> &SctpAssociation {
@@ -51,6 +65,10 @@ impl Secured {
 
     pub(crate) fn role(&self) -> &Role {
         &self.role
+    }
+
+    pub(crate) fn message_keys(&self) -> &MessageKeys {
+        &self.message_keys
     }
 }
 

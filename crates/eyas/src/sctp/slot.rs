@@ -1,7 +1,7 @@
 //! The hub's state for one association.
 
 use std::any::Any;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::task::{Poll, Waker};
 
 use eyas_sctp::event::{Event, LossReason};
@@ -50,6 +50,8 @@ pub(super) struct Slot {
     inboxes: BTreeMap<StreamId, Inbox>,
     /// What came in on all other streams.
     common: Inbox,
+    /// Streams on which nothing is wanted any more.
+    discarded: BTreeSet<StreamId>,
     parked: usize,
     notifications: VecDeque<Event>,
     /// Who waits for the stage to change, or for notifications.
@@ -97,6 +99,7 @@ impl Slot {
             ports: None,
             inboxes: BTreeMap::new(),
             common: Inbox::default(),
+            discarded: BTreeSet::new(),
             parked: 0,
             notifications: VecDeque::new(),
             watchers: Wakers::default(),
@@ -177,6 +180,7 @@ impl Slot {
         if self.inboxes.contains_key(&stream) {
             return Err(SctpError::StreamTaken(stream.0));
         }
+        self.discarded.remove(&stream);
         let mut inbox = Inbox::default();
         // What came in before anybody had opened it belongs to it.
         let (own, others) = self.common.messages.drain(..).partition(|one| one.stream == stream);
@@ -193,10 +197,20 @@ impl Slot {
         }
     }
 
-    /// Discards what arrives on this stream from now on.
+    /// Discards what arrives on this stream from now on, until it is opened again.
+    pub(super) fn discard_stream(&mut self, stream: StreamId) {
+        self.close_stream(stream);
+        self.discarded.insert(stream);
+    }
+
+    /// Forgets what has arrived on this stream.
     pub(super) fn close_stream(&mut self, stream: StreamId) {
         if let Some(inbox) = self.inboxes.remove(&stream) {
+            let was_full = self.parked >= MAX_PARKED;
             self.parked -= inbox.messages.iter().map(Message::len).sum::<usize>();
+            if was_full {
+                self.wake_readers();
+            }
         }
     }
 
@@ -229,6 +243,9 @@ impl Slot {
                 return None;
             }
             let message = receive()?;
+            if self.discarded.contains(&message.stream) {
+                continue;
+            }
             let own = self.inboxes.get_mut(&message.stream);
             let is_wanted = match (&own, stream) {
                 (None, None) => true,
@@ -247,6 +264,9 @@ impl Slot {
 
     /// Keeps a message until it is asked for.
     pub(super) fn park(&mut self, message: Message) {
+        if self.discarded.contains(&message.stream) {
+            return;
+        }
         self.parked += message.len();
         let inbox = self.inboxes.get_mut(&message.stream).unwrap_or(&mut self.common);
         inbox.messages.push_back(message);

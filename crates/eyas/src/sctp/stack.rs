@@ -76,6 +76,11 @@ pub(super) trait Stack: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Waits until at most this number of bytes of the stream wait to be sent, if this is known.
+    fn poll_unsent_below(&self, _: &mut Context<'_>, _: StreamId, _most: usize) -> Poll<()> {
+        Poll::Ready(())
+    }
+
     /// Asks the peer to send to this address of ours first.
     fn set_peer_primary(&self, _address: IpAddr) -> Result<(), Misuse> {
         Err(Misuse::NotSupported)

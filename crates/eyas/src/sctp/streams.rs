@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use eyas_race::evidence::{Cause, Failure, Level};
+use eyas_sctp::error::Error as Misuse;
 use eyas_sctp::identifier::StreamId;
 
-use super::secured::{Role, Secured};
-use super::{SctpAssociation, of_attempt};
+use super::secured::{MessageKeys, Role, Secured};
+use super::{SctpAssociation, SctpError, SctpMessages, of_attempt};
 use crate::byte_stream::{ByteStream, ByteTransport};
 use crate::connection_info::ConnectionInfo;
 use crate::failure::failure;
@@ -22,11 +23,18 @@ pub struct SctpStreams {
     pub(crate) association: SctpAssociation,
     /// `None` where the association has no security.
     pub(crate) role: Option<Role>,
+    /// Of stream 0.
+    pub(crate) message_keys: MessageKeys,
     pub(crate) info: Arc<ConnectionInfo>,
     pub(crate) feedback: Feedback,
 }
 
 impl SctpStreams {
+    /// Returns the association whose streams they are.
+    pub fn association(&self) -> &SctpAssociation {
+        &self.association
+    }
+
     /// Opens this pair of streams as one byte stream, in a TLS session of its own if the connection
     /// uses TLS (RFC 3436 §4). The peer must do the same with the same number and present the same
     /// certificate as on stream 0, because nothing else ties the sessions to one another.
@@ -50,6 +58,32 @@ impl SctpStreams {
         };
         let (info, feedback) = (Arc::clone(&self.info), self.feedback.clone());
         Ok(ByteStream::new(transport, info, feedback, Bytes::new()))
+    }
+
+    /// Uses this pair of streams for protected messages instead of bytes. Only one pair of an
+    /// association can be used in this way, and only once. The peer must use the pair with the same
+    /// number, before anything is sent on it.
+    ///
+    /// # Errors
+    /// If the connection does not use TLS 1.3, the peer does not support partial reliability (RFC
+    /// 3758), there is no such pair of streams or it is in use, or the association has had messages
+    /// before.
+    pub fn messages(&self, stream: StreamId) -> Result<SctpMessages, Failure> {
+        let refused = |detail: &str| failure(Cause::Unsupported, Level::Transport, detail);
+        let of_misuse = |error| of_attempt(&error, Level::Transport);
+        let status = self.association.status().ok_or_else(|| of_misuse(SctpError::Closed))?;
+        if !status.agreed.partial_reliability {
+            return Err(refused("the peer does not support messages with a lifetime (RFC 3758)"));
+        }
+        if stream.0 >= status.outbound_streams.min(status.inbound_streams) {
+            return Err(of_misuse(Misuse::NoSuchStream.into()));
+        }
+        self.association.open_stream(stream).map_err(of_misuse)?;
+        let Some(keys) = self.message_keys.take() else {
+            self.association.give_back_stream(stream);
+            return Err(refused("messages need TLS 1.3, and an association has them once"));
+        };
+        Ok(SctpMessages::new(self.association.clone(), stream, keys))
     }
 }
 

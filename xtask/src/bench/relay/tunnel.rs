@@ -140,7 +140,7 @@ impl Measured {
     /// A table for each pair of lines, and one for loopback.
     pub(super) fn tables(&self) -> Vec<String> {
         let columns =
-            COLUMNS.map(|name| Column { name, digits: usize::from(!name.contains("dies")) });
+            COLUMNS.map(|name| Column { name, digits: usize::from(!name.contains("fails")) });
         let worlds = WORLDS.iter().zip(&self.worlds).map(|(lines, figures)| {
             let there = NAMES.into_iter().filter(|name| figures.rounds(name, BULK).is_some());
             figures.table(&called(lines), &there.collect::<Vec<_>>(), &columns)
