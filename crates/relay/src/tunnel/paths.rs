@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eyas::race::candidate::Transport;
-use eyas::sctp::SctpAssociation;
+use eyas::sctp::SctpStreams;
 use eyas::sctp::protocol::endpoint::PathStatus;
 use eyas::{Connection, ConnectionInfo, quinn};
 
@@ -41,7 +41,7 @@ pub(super) struct Paths {
 
 #[derive(Clone, Debug)]
 enum Carried {
-    Sctp(SctpAssociation),
+    Sctp(SctpStreams),
     Quic(quinn::Connection),
     /// Another descriptor of its socket.
     Tcp(Arc<socket2::Socket>),
@@ -51,8 +51,8 @@ enum Carried {
 
 impl Paths {
     pub(super) fn of(connection: &Connection) -> Self {
-        let carried = match (connection.sctp(), connection.quic(), connection.tcp()) {
-            (Some(association), ..) => Carried::Sctp(association.clone()),
+        let carried = match (connection.sctp_streams(), connection.quic(), connection.tcp()) {
+            (Some(streams), ..) => Carried::Sctp(streams),
             (_, Some(quic), _) => Carried::Quic(quic.clone()),
             (.., Some(tcp)) => {
                 let socket = socket2::SockRef::from(tcp).try_clone();
@@ -79,6 +79,14 @@ impl Paths {
         }
     }
 
+    /// The streams of the association, if it is SCTP.
+    pub(super) fn sctp(&self) -> Option<&SctpStreams> {
+        match &self.carried {
+            Carried::Sctp(streams) => Some(streams),
+            _ => None,
+        }
+    }
+
     pub(super) fn read(&self) -> Vec<PathReading> {
         let only = PathReading {
             local: self.info.local.map(|local| local.ip()),
@@ -91,8 +99,8 @@ impl Paths {
             lost: 0,
         };
         match &self.carried {
-            Carried::Sctp(association) => {
-                let Some(status) = association.status() else { return Vec::new() };
+            Carried::Sctp(streams) => {
+                let Some(status) = streams.association().status() else { return Vec::new() };
                 let read = |path: &PathStatus| of_sctp(path, path.id == status.primary);
                 status.paths.iter().map(read).collect()
             }

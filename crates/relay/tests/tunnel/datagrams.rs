@@ -1,4 +1,4 @@
-//! Packets as QUIC datagrams.
+//! Packets as QUIC datagrams, and beside connections.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::Range;
@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use eyas::race::candidate::Transport;
 use eyas_relay::tunnel::Forwards;
+use eyas_relay::tunnel::packets::PacketCounts;
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -119,35 +120,40 @@ async fn a_packet_that_is_lost_holds_up_none_and_is_not_sent_again() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn packets_that_fill_a_link_leave_room_for_connections() {
-    let (mut stage, _there) = stage().await;
-    stage.stop().await;
-    stage.options = r#"permit-tun="10.9.0.2",permit-open="*""#;
-    stage.start().await;
-    let line = Line::to(stage.address, 250_000).await;
-    let (interface, here) = Wire::new(&["10.9.0.2/24"]);
-    let (port, own) = (echo().await, ports::own_port());
-    let local = vec![forward(format!("{own}:127.0.0.1:{port}"))];
-    let forwards = Forwards { local, interface: Some(interface), ..Forwards::default() };
-    let (stop, _notices, running, sessions) =
-        stage.client_over(line.port, &[Transport::Quic], forwards).await;
-    let flood = tokio::spawn(async move {
-        loop {
-            // So long that no STREAM frame fits beside it.
-            here.send(&packet("10.9.0.2", "10.9.0.1", &[7; 1380])).await;
-            sleep(Duration::from_millis(1)).await;
-        }
-    });
-    // Packets wait, as more come than the line carries.
-    wait(async {
-        let is_full = |counts: eyas_relay::tunnel::packets::PacketCounts| counts.late > 0;
-        while !sessions.read().iter().filter_map(|one| one.packets).any(is_full) {
-            sleep(Duration::from_millis(10)).await;
-        }
-    })
-    .await;
-    let client = TcpStream::connect((Ipv4Addr::LOCALHOST, own)).await.expect("it listens");
-    converse(client, 300_000).await;
-    assert!(!running.is_finished(), "the session goes on");
-    flood.abort();
-    stop.cancel();
+    for over in [Transport::Quic, Transport::SctpUdp] {
+        let (mut stage, _there) = stage().await;
+        stage.stop().await;
+        stage.options = r#"permit-tun="10.9.0.2",permit-open="*""#;
+        stage.start().await;
+        let (server, sctp) = (stage.address, (Ipv4Addr::LOCALHOST, stage.sctp_port).into());
+        let line = Line::to(if over == Transport::Quic { server } else { sctp }, 250_000).await;
+        stage.sctp_port = line.port;
+        let target = if over == Transport::Quic { line.port } else { server.port() };
+        let (interface, here) = Wire::new(&["10.9.0.2/24"]);
+        let (port, own) = (echo().await, ports::own_port());
+        let local = vec![forward(format!("{own}:127.0.0.1:{port}"))];
+        let forwards = Forwards { local, interface: Some(interface), ..Forwards::default() };
+        let (stop, _notices, running, sessions) =
+            stage.client_over(target, &[over], forwards).await;
+        let flood = tokio::spawn(async move {
+            loop {
+                // So long that no STREAM frame fits beside it.
+                here.send(&packet("10.9.0.2", "10.9.0.1", &[7; 1380])).await;
+                sleep(Duration::from_millis(1)).await;
+            }
+        });
+        // Packets wait, as more come than the line carries.
+        wait(async {
+            let is_full = |counts: PacketCounts| counts.late > 0 && counts.sent_as_datagrams > 0;
+            while !sessions.read().iter().filter_map(|one| one.packets).any(is_full) {
+                sleep(Duration::from_millis(10)).await;
+            }
+        })
+        .await;
+        let client = TcpStream::connect((Ipv4Addr::LOCALHOST, own)).await.expect("it listens");
+        converse(client, 300_000).await;
+        assert!(!running.is_finished(), "the session goes on over {over}");
+        flood.abort();
+        stop.cancel();
+    }
 }

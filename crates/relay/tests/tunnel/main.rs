@@ -2,6 +2,7 @@
 
 mod datagrams;
 mod line;
+mod messages;
 mod packets;
 #[path = "../../../eyas/tests/ports/mod.rs"]
 mod ports;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use eyas::race::candidate::{Security, Transport};
 use eyas::race::policy::Policy;
 use eyas::race::target::{Host, Target};
+use eyas::sctp::protocol::config::AssociationConfig;
 use eyas::{
     Endpoint, KeyFingerprint, ListenParameters, Listener, SecurityParameters, ServerIdentity,
 };
@@ -47,7 +49,9 @@ struct Stage {
     server: ServerIdentity,
     client: ServerIdentity,
     address: SocketAddr,
+    /// Where clients look for SCTP inside UDP, and what they speak it with.
     sctp_port: u16,
+    association: AssociationConfig,
     options: &'static str,
     /// Other lines of `authorized_keys`.
     others: String,
@@ -64,6 +68,7 @@ impl Stage {
             client: made("client.test"),
             address: (Ipv4Addr::LOCALHOST, ports::own_port()).into(),
             sctp_port: ports::own_port(),
+            association: AssociationConfig::default(),
             options,
             others: String::new(),
             interface: None,
@@ -129,6 +134,7 @@ impl Stage {
             .with_pinned_keys([key])
             .without_resumption();
         let builder = Endpoint::builder().security(security);
+        let builder = builder.sctp_association(self.association.clone());
         builder.sctp_encapsulation_port(self.sctp_port).build().expect("an endpoint")
     }
 

@@ -50,7 +50,7 @@ impl Wire {
     }
 
     /// Sends a packet until it is heard over there: until then its way is not known.
-    async fn reaches(&self, other: &Self, packet: &[u8]) {
+    pub(crate) async fn reaches(&self, other: &Self, packet: &[u8]) {
         let mut heard = vec![0; 65_536];
         wait(async {
             loop {

@@ -1,17 +1,18 @@
-//! Packets over a channel of a session, and by datagrams beside it.
+//! Packets over a channel of a session, and by datagrams or messages beside it.
 
 use std::io;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use eyas::quinn;
+use eyas::sctp::SctpMessages;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::task::coop::consume_budget;
 use tokio::time::Instant;
 
-use super::datagrams::{Datagrams, Handed, Turns, give_way, hand_in};
-use super::framing;
+use super::datagrams::{By, Datagrams, Handed, Turns, give_way, hand_in};
 use super::interface::Attachment;
+use super::{LIFETIME, framing};
 use crate::tunnel::link::{ChannelStream, Link};
 
 /// Bytes that are written to the channel at once, about, and as many may wait there: what waits before it is
@@ -24,7 +25,7 @@ const READ: usize = 64 * 1024;
 pub(in crate::tunnel) async fn carry(link: &Link, channel: ChannelStream, with: Attachment) {
     let id = channel.id();
     link.set_packets(Some(Arc::clone(with.tally())));
-    let datagrams = Datagrams::of(link.paths().and_then(|paths| paths.quic().cloned()));
+    let datagrams = Datagrams::of(link.paths().as_ref());
     let (from, to) = tokio::io::split(channel);
     let sender = Sender { link, id, to, with: &with, out: BytesMut::new() };
     // In one task, so that nobody else has the packets of these networks once it is over.
@@ -84,7 +85,8 @@ impl Sender<'_> {
             self.flush().await?;
         }
         match datagrams.ready() {
-            Some(quic) => self.send_datagrams(quic).await,
+            Some(By::Quic(quic)) => self.send_datagrams(quic).await,
+            Some(By::Sctp(messages)) => self.send_messages(messages).await,
             None => Ok(()),
         }
     }
@@ -105,6 +107,18 @@ impl Sender<'_> {
                 self.flush().await?;
             }
             give_way(quic, began, sent, room, &mut turns).await;
+        }
+    }
+
+    /// Sends packets as messages, few of which wait here: what is late is to be dropped before them.
+    async fn send_messages(&self, messages: &SctpMessages) -> io::Result<()> {
+        loop {
+            messages.unsent_below(BATCH).await;
+            let packet = self.with.next().await;
+            messages.send(&packet, LIFETIME).await?;
+            self.with.tally().sent(packet.len());
+            self.with.tally().sent_as_datagram();
+            consume_budget().await;
         }
     }
 

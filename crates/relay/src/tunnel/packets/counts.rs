@@ -10,7 +10,7 @@ pub struct PacketCounts {
     pub sent: u64,
     /// Their bytes.
     pub sent_bytes: u64,
-    /// How many of them were sent as datagrams of the transport.
+    /// How many of them were sent as datagrams of the transport, or as messages beside its streams.
     pub sent_as_datagrams: u64,
     /// Packets of the other end that the interface was given.
     pub received: u64,
@@ -62,7 +62,7 @@ impl Tally {
         self.sent_bytes.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// A packet that was sent was a datagram of the transport.
+    /// A packet that was sent was a datagram of the transport, or a message.
     pub(super) fn sent_as_datagram(&self) {
         self.sent_as_datagrams.fetch_add(1, Relaxed);
     }

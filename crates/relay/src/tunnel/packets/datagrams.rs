@@ -1,18 +1,25 @@
-//! Packets as QUIC datagrams (RFC 9221): one that is lost holds up no other, and is not sent again.
+//! Packets beside streams: one that is lost holds up no other.
 //!
-//! QUIC protects them as it protects streams, and drops what comes twice. quinn sends whatever datagrams wait
-//! before any stream, so packets are handed in by turns, and between two turns streams are served ([`Turns`]).
+//! Over QUIC they are datagrams (RFC 9221), which QUIC protects as it protects streams; one that is lost is not sent
+//! again. quinn sends whatever datagrams wait before any stream, so packets are handed in by turns, and between two
+//! turns streams are served ([`Turns`]). Over SCTP they are unordered messages with a lifetime (RFC 7496), on a
+//! stream of their own, which has the share of one stream.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use bytes::Bytes;
 use eyas::quinn::{Connection, SendDatagramError};
+use eyas::sctp::protocol::identifier::StreamId;
+use eyas::sctp::{SctpMessages, SctpStreams};
 use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, sleep};
 
 use super::interface::Attachment;
+use crate::tunnel::paths::Paths;
 
+/// The stream of messages: beyond all that carry channels, and the last of those that `eyas` asks for.
+const MESSAGES: StreamId = StreamId(1023);
 /// How long the datagrams of a turn are to take until they have left.
 const TURN: Duration = Duration::from_millis(10);
 /// The shortest time that streams are given between two turns, and the longest.
@@ -53,12 +60,21 @@ impl Turns {
     }
 }
 
-/// The datagrams of the connection that carries a session, if they are to be used.
+/// What the transport of a session carries beside streams, if packets are to use it.
 #[derive(Debug)]
 pub(super) struct Datagrams {
-    connection: Option<Connection>,
+    by: Option<By>,
     /// The other end has said that it takes packets by them.
     are_taken: AtomicBool,
+}
+
+/// What packets are sent by.
+#[derive(Debug)]
+pub(super) enum By {
+    /// QUIC datagrams.
+    Quic(Connection),
+    /// SCTP messages.
+    Sctp(Box<SctpMessages>),
 }
 
 /// What became of a packet that was to be a datagram.
@@ -70,15 +86,17 @@ pub(super) enum Handed {
 }
 
 impl Datagrams {
-    /// None where the transport is not QUIC, or an end does without them.
-    pub(super) fn of(connection: Option<Connection>) -> Self {
-        let connection = connection.filter(|quic| quic.max_datagram_size().is_some());
-        Self { connection, are_taken: AtomicBool::new(false) }
+    /// None where the transport has nothing but streams, or an end does without.
+    pub(super) fn of(paths: Option<&Paths>) -> Self {
+        let quic = || paths?.quic().filter(|quic| quic.max_datagram_size().is_some()).cloned();
+        let sctp = || messages(paths?.sctp()?).map(Box::new);
+        let by = quic().map(By::Quic).or_else(|| sctp().map(By::Sctp));
+        Self { by, are_taken: AtomicBool::new(false) }
     }
 
     /// Whether this end takes packets by them.
     pub(super) fn are_there(&self) -> bool {
-        self.connection.is_some()
+        self.by.is_some()
     }
 
     /// The other end takes packets by them.
@@ -87,20 +105,33 @@ impl Datagrams {
     }
 
     /// What to send packets by.
-    pub(super) fn ready(&self) -> Option<&Connection> {
-        self.connection.as_ref().filter(|_| self.are_taken.load(Relaxed))
+    pub(super) fn ready(&self) -> Option<&By> {
+        self.by.as_ref().filter(|_| self.are_taken.load(Relaxed))
     }
 
     /// Gives the interface what comes. It does not end by itself: the session does.
     pub(super) async fn receive(&self, with: &Attachment) {
-        if let Some(quic) = &self.connection {
-            while let Ok(packet) = quic.read_datagram().await {
-                with.receive(&packet);
-                consume_budget().await;
-            }
+        while let Some(packet) = self.next().await {
+            with.receive(&packet);
+            consume_budget().await;
         }
         std::future::pending().await
     }
+
+    async fn next(&self) -> Option<Bytes> {
+        match self.by.as_ref()? {
+            By::Quic(quic) => quic.read_datagram().await.ok(),
+            By::Sctp(messages) => messages.receive().await.ok()?,
+        }
+    }
+}
+
+/// The messages of an association that carries a session, which has them once.
+fn messages(streams: &SctpStreams) -> Option<SctpMessages> {
+    let messages = streams.messages(MESSAGES).inspect_err(|why| {
+        tracing::debug!(%why, "packets of a tunnel go through its channel");
+    });
+    messages.ok()
 }
 
 /// Sends a packet as a datagram, unless it is too long for one.

@@ -5,8 +5,8 @@ use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
 /// Bytes before each packet.
 pub const LENGTH: usize = 2;
 
-/// What stands in the place of a packet: the end that sends it takes packets as datagrams of the transport, too. No
-/// packet of IP begins like this (RFC 791 §3.1, RFC 8200 §3).
+/// What stands in the place of a packet: the end that sends it takes packets beside the channel, too, as QUIC
+/// datagrams or SCTP messages. No packet of IP begins like this (RFC 791 §3.1, RFC 8200 §3).
 pub const TAKES_DATAGRAMS: [u8; 1] = [0];
 
 /// Puts a packet behind what is in the buffer; one that is longer than any packet of IP is left out.

@@ -6,7 +6,7 @@
 //! | [`Routes`] | who has which addresses; pure | RFC 1812 §5.2.4.3 |
 //! | [`PacketQueue`] | packets that wait, until they are late; pure | |
 //! | [`framing`] | packets in a stream of bytes; pure | `docs/tunnel.md` |
-//! | `datagrams` | packets as QUIC datagrams, and their turns | RFC 9221 |
+//! | `datagrams` | packets as QUIC datagrams, and their turns; as SCTP messages | RFC 9221, RFC 7496 |
 //! | [`PacketCounts`] | what became of packets | |
 //! | [`Interface`] | a device, and whom its packets go to | |
 //!
