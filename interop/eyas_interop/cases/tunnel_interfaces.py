@@ -75,6 +75,8 @@ def status(ends: Ends, check) -> None:
                for session in tunnel["sessions"]]
     good = len(counted) == 1 and min(counted[0]["sent"], counted[0]["received"]) >= len(THERE)
     check("tunnel", "status counts packets", good and counted[0]["forged"] == 0, str(counted))
+    # The first ones are under way before the server has said that it takes messages.
+    check("tunnel", "packets are messages of SCTP", good and counted[0]["sent_as_datagrams"] > 0, str(counted))
 
 
 def iperf(ends: Ends, world: World) -> None:

@@ -72,6 +72,9 @@ pub(crate) struct PacketsShape {
     pub(crate) sent: u64,
     /// Their bytes.
     pub(crate) sent_bytes: u64,
+    /// How many of them were sent beside the streams.
+    #[serde(default)]
+    pub(crate) sent_as_datagrams: u64,
     /// Packets received.
     pub(crate) received: u64,
     /// Their bytes.
@@ -159,6 +162,7 @@ impl From<&PacketCounts> for PacketsShape {
         Self {
             sent: counts.sent,
             sent_bytes: counts.sent_bytes,
+            sent_as_datagrams: counts.sent_as_datagrams,
             received: counts.received,
             received_bytes: counts.received_bytes,
             late: counts.late,

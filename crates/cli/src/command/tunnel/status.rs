@@ -329,6 +329,7 @@ mod tests {
         let mut packets = PacketsShape {
             sent: 7,
             sent_bytes: 700,
+            sent_as_datagrams: 7,
             received: 8,
             received_bytes: 12_345,
             late: 0,
