@@ -20,7 +20,8 @@ const MAX_PACED_BURST: usize = 64;
 pub enum Allowance {
     /// This many bytes of user data, at least one packet.
     Now(usize),
-    /// Nothing until then: the packets are paced.
+    /// Nothing now, because packets are paced; several may leave together then. An association that
+    /// is asked earlier, as after any input or message, may find room for a single one.
     At(Duration),
     /// Nothing until an acknowledgement comes.
     Closed,

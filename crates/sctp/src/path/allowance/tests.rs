@@ -74,12 +74,12 @@ fn bursts_are_as_large_as_what_was_acknowledged_and_max_burst_more() {
     assert_eq!(burst, 5);
 }
 
-#[test]
-fn paced_packets_leave_at_their_rate() {
+/// Packets that leave in a second at a packet a millisecond, if the pacer is asked again at the time
+/// that `next` makes of the present one and the one that the pacer named.
+fn packets_in_a_second(next: impl Fn(u64, u64) -> u64) -> u64 {
     let mut pacer = Pacer::new(2, BurstLimit::Acknowledged, 1500);
-    // 1.5 MB a second: a packet a millisecond.
     let rate = 1_500_000;
-    let (mut now, mut sent) = (0, 0_u64);
+    let (mut now, mut sent) = (0, 0);
     while now < 1_000_000_000 {
         match pacer.paced(now, rate, 1500, 1500) {
             Allowance::Now(bytes) => {
@@ -89,11 +89,23 @@ fn paced_packets_leave_at_their_rate() {
             }
             Allowance::At(time) => {
                 assert!(nanoseconds(time) > now);
-                now = nanoseconds(time);
+                now = next(now, nanoseconds(time));
             }
             Allowance::Closed => unreachable!("a pacer only waits"),
         }
     }
+    sent
+}
+
+#[test]
+fn paced_packets_leave_at_their_rate() {
+    let sent = packets_in_a_second(|_, named| named);
+    assert!((1000..=1004).contains(&sent), "{sent} packets in a second");
+}
+
+#[test]
+fn who_asks_before_the_time_gets_smaller_bursts_and_no_higher_rate() {
+    let sent = packets_in_a_second(|now, _| now + 50_000);
     assert!((1000..=1004).contains(&sent), "{sent} packets in a second");
 }
 
