@@ -5,7 +5,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::candidate::Alpn;
+use crate::candidate::{Alpn, Family};
 
 /// The record types that a race queries, each separately (HEv3 §4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -20,6 +20,14 @@ pub enum RecordType {
 }
 
 impl RecordType {
+    /// Returns the type of records with addresses of this family.
+    pub(crate) const fn of(family: Family) -> Self {
+        match family {
+            Family::V6 => Self::Aaaa,
+            Family::V4 => Self::A,
+        }
+    }
+
     /// Returns its name in zone files.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -404,13 +404,9 @@ impl Resolution {
             self.setup.policy.only_family.unwrap_or_else(|| {
                 self.setup.network.preferred_family(self.setup.policy.prefer_ipv4)
             });
-        let record_type = match family {
-            Family::V6 => RecordType::Aaaa,
-            Family::V4 => RecordType::A,
-        };
         service.addresses.iter().any(|address| Family::of(address.ip) == family)
             || self
-                .question(&service.name, record_type)
+                .question(&service.name, RecordType::of(family))
                 .is_none_or(|question| question.answer.is_some())
     }
 
@@ -418,19 +414,15 @@ impl Resolution {
     /// did is known yet. Without this, an answer of the other family that is ahead by a microsecond would
     /// cost a Connection Attempt Delay wherever that family is broken.
     fn awaits_what_worked(&self, services: &[ServiceInfo], now: Duration) -> bool {
-        let mut worked = self.setup.view.worked(now).peekable();
-        let known = || services.iter().flat_map(|service| &service.addresses);
-        let is_due = |family| {
-            let record_type = match family {
-                Family::V6 => RecordType::Aaaa,
-                Family::V4 => RecordType::A,
-            };
-            let of_type = |question: &&Question| question.query.record_type == record_type;
-            self.questions.iter().filter(of_type).any(|question| question.answer.is_none())
+        let mut worked = self.setup.view.worked(now);
+        let is_known =
+            |ip| services.iter().flat_map(|service| &service.addresses).any(|one| one.ip == ip);
+        let is_due = |ip| {
+            let wanted = RecordType::of(Family::of(ip));
+            let mut of_type = self.questions.iter().filter(|one| one.query.record_type == wanted);
+            of_type.any(|question| question.answer.is_none())
         };
-        worked.peek().is_some()
-            && !worked.clone().any(|ip| known().any(|address| address.ip == ip))
-            && worked.any(|ip| is_due(Family::of(ip)))
+        !worked.clone().any(is_known) && worked.any(is_due)
     }
 
     /// Returns whether the caller relies on the records and they are unavailable (RFC 9460 §3.1).
