@@ -51,6 +51,8 @@ mod task;
 mod wires;
 
 #[cfg(test)]
+mod secured_pair;
+#[cfg(test)]
 mod tests;
 
 pub use association::SctpAssociation;

@@ -97,41 +97,16 @@ impl fmt::Debug for SctpStreams {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
-
-    use eyas_race::candidate::Transport;
-    use eyas_race::policy::Policy;
-    use eyas_race::target::{Host, Target};
-
     use super::*;
-    use crate::test_ports::own_port;
-    use crate::{Endpoint, ListenParameters, Listener, SecurityParameters, ServerIdentity};
+    use crate::ServerIdentity;
+    use crate::sctp::secured_pair::pair;
 
     #[tokio::test]
     async fn a_further_stream_is_of_the_same_peer_or_not_at_all() {
-        let made = |name: &str| ServerIdentity::self_signed([name]).expect("an identity");
-        let (identity, other) = (made("server.test"), made("other.test"));
-        let (port, udp) = (own_port(), own_port());
-        let parameters = ListenParameters::new((Ipv4Addr::LOCALHOST, port).into())
-            .transports([Transport::SctpUdp])
-            .security(identity)
-            .sctp_encapsulation_port(udp);
-        let listener = Listener::bind(parameters).await.expect("a listener");
-        let security = SecurityParameters::platform().accept_any_certificate();
-        let endpoint = Endpoint::builder().security(security).sctp_encapsulation_port(udp);
-        let host = Host::Literal(Ipv4Addr::LOCALHOST.into(), 0);
-        let target = Target::plain(
-            host,
-            port,
-            vec![Transport::SctpUdp],
-            eyas_race::candidate::Security::Tls,
-        );
-        let transports = vec![Transport::SctpUdp];
-        let policy = Policy { transports, ..Policy::default() };
-        let endpoint = endpoint.build().expect("an endpoint");
-        let connecting = endpoint.preconnection(target).policy(policy).connect();
-        let ours = connecting.await.expect("a connection").sctp_streams().expect("streams");
-        let theirs = listener.accept().await.sctp_streams().expect("streams");
+        let (_listener, ours, theirs) = pair().await;
+        let ours = ours.sctp_streams().expect("streams");
+        let theirs = theirs.sctp_streams().expect("streams");
+        let other = ServerIdentity::self_signed(["other.test"]).expect("an identity");
         // As if another peer had answered on stream 0.
         let mut impostor = ours.clone();
         let peer_certificates = vec![other.certificate().clone()];

@@ -1,14 +1,9 @@
 //! Messages in any order, from anybody, as often as they come; and over sockets of this machine.
 
 use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
-use std::time::Duration;
 
 use bytes::Bytes;
-use eyas_race::candidate::{Security, Transport};
 use eyas_race::evidence::Cause;
-use eyas_race::policy::Policy;
-use eyas_race::target::{Host, Target};
 use eyas_sctp::identifier::StreamId;
 use eyas_sctp::message::{Reliability, SendInfo};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -16,12 +11,10 @@ use tokio::time::timeout;
 
 use super::protection::{Keys, OVERHEAD};
 use super::window::{WIDTH, Window};
+use crate::Connection;
 use crate::sctp::SctpMessages;
-use crate::test_ports::own_port;
-use crate::{Connection, Endpoint, ListenParameters, Listener, SecurityParameters, ServerIdentity};
+use crate::sctp::secured_pair::{HANGS, pair};
 
-/// Nothing here takes so long; what does hangs.
-const HANGS: Duration = Duration::from_secs(60);
 const STREAM: StreamId = StreamId(1023);
 
 /// A sequence of numbers that is the same each time.
@@ -102,27 +95,6 @@ fn what_the_peer_did_not_send_on_this_stream_is_not_taken() {
     assert_eq!(opening.open(sealed.to_vec()).as_deref(), Some(&b"a packet"[..]));
     let answer = answering.seal(b"").expect("there are numbers");
     assert_eq!(ours.open(answer.to_vec()).as_deref(), Some(&b""[..]));
-}
-
-/// A connection with TLS from end to end.
-async fn pair() -> (Listener, Connection, Connection) {
-    let identity = ServerIdentity::self_signed(["server.test"]).expect("an identity");
-    let (port, udp) = (own_port(), own_port());
-    let parameters = ListenParameters::new((Ipv4Addr::LOCALHOST, port).into())
-        .transports([Transport::SctpUdp])
-        .security(identity)
-        .sctp_encapsulation_port(udp);
-    let listener = Listener::bind(parameters).await.expect("a listener");
-    let security = SecurityParameters::platform().accept_any_certificate();
-    let endpoint = Endpoint::builder().security(security).sctp_encapsulation_port(udp);
-    let host = Host::Literal(Ipv4Addr::LOCALHOST.into(), 0);
-    let transports = vec![Transport::SctpUdp];
-    let target = Target::plain(host, port, transports.clone(), Security::Tls);
-    let policy = Policy { transports, ..Policy::default() };
-    let endpoint = endpoint.build().expect("an endpoint");
-    let ours = endpoint.preconnection(target).policy(policy).connect().await.expect("it connects");
-    let theirs = timeout(HANGS, listener.accept()).await.expect("a connection");
-    (listener, ours, theirs)
 }
 
 fn messages(connection: &Connection) -> SctpMessages {
