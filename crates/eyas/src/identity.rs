@@ -36,10 +36,10 @@ impl ServerIdentity {
             Some(name) => format!("{SELF_SIGNED_FOR}{name}"),
             None => format!("{SELF_SIGNED_FOR}no name"),
         };
-        Self::on_the_spot(names, subject.chars().take(MAX_COMMON_NAME).collect())
+        Self::generate(names, subject.chars().take(MAX_COMMON_NAME).collect())
     }
 
-    pub(crate) fn on_the_spot(names: Vec<String>, subject: String) -> Result<Self, Error> {
+    pub(crate) fn generate(names: Vec<String>, subject: String) -> Result<Self, Error> {
         let key = KeyPair::generate().map_err(unusable)?;
         let mut params = CertificateParams::new(names).map_err(unusable)?;
         params.distinguished_name.push(DnType::CommonName, subject);
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn other_certificates_are_not_taken_for_one_made_by_eyas() {
-        let nobody = ServerIdentity::on_the_spot(Vec::new(), "nobody.invalid".to_owned());
+        let nobody = ServerIdentity::generate(Vec::new(), "nobody.invalid".to_owned());
         assert!(!is_self_signed_by_eyas(nobody.expect("an identity").certificate()));
         assert!(!is_self_signed_by_eyas(&CertificateDer::from(b"eyas self-signed for x".to_vec())));
     }

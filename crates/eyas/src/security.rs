@@ -261,7 +261,7 @@ impl SecurityParameters {
             Some(ClientIdentity { chain, key }) if !chain.is_empty() => {
                 Identity::new(&chain[0], key)
             }
-            _ => Identity::nobody(),
+            _ => Identity::anonymous(),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::byte_stream::ByteTransport;
 use crate::connector::Connector;
 use crate::failure::{failure, of_io, of_tls};
 use crate::sctp::client::{Known, Protected, Unprotected};
-use crate::sctp::dtls::{Ending, Trust};
+use crate::sctp::dtls::{EndReason, Trust};
 use crate::sctp::of_attempt;
 
 pub(super) async fn run(
@@ -47,15 +47,15 @@ pub(super) async fn run(
 fn of_unprotected(error: &Unprotected) -> Failure {
     match error {
         Unprotected::Socket(error) => of_io(error, Level::Started),
-        Unprotected::Session(Ending::Silent) => {
+        Unprotected::Session(EndReason::TimedOut) => {
             failure(Cause::Silent, Level::Started, "the DTLS handshake was not answered")
         }
-        Unprotected::Session(Ending::Refused) => {
+        Unprotected::Session(EndReason::Refused) => {
             failure(Cause::Refused, Level::Started, "nothing is listening on the UDP port of SCTP")
         }
-        Unprotected::Session(Ending::Closed) => {
+        Unprotected::Session(EndReason::Closed) => {
             failure(Cause::Reset, Level::Answered, "the peer ended the DTLS handshake")
         }
-        Unprotected::Session(Ending::Broken(error)) => of_tls(error, Level::Answered),
+        Unprotected::Session(EndReason::Failed(error)) => of_tls(error, Level::Answered),
     }
 }

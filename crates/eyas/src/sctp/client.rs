@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use super::SctpAssociation;
 use super::carrier::{ENCAPSULATION_PORT, Wire};
-use super::dtls::{Ending, Identity, MAX_OVERHEAD, State, Trust};
+use super::dtls::{EndReason, Identity, MAX_OVERHEAD, State, Trust};
 use super::hub::Anchor;
 use super::own::OwnAssociation;
 use super::task::{self, Homes};
@@ -145,7 +145,7 @@ impl Clients {
         sessions.open(remote, own, trust, rto);
         let version = match sessions.handshaken(remote).await {
             State::Up(version) => version,
-            State::Handshake => return Err(Unprotected::Session(Ending::Silent)),
+            State::Handshake => return Err(Unprotected::Session(EndReason::TimedOut)),
             State::Over(ending) => return Err(Unprotected::Session(ending)),
         };
         let mut options = ConnectOptions::new(remote, address.port());
@@ -174,7 +174,7 @@ pub(crate) enum Unprotected {
     /// The socket failed.
     Socket(io::Error),
     /// The handshake failed.
-    Session(Ending),
+    Session(EndReason),
 }
 
 impl From<io::Error> for Unprotected {

@@ -22,7 +22,7 @@ use tokio::sync::Notify;
 
 use super::udp::UdpCarrier;
 use super::{Arrivals, ReceiveBuffers};
-use crate::sctp::dtls::{Acceptance, Identity, Outcome, Sessions, State, Trust, looks_like_record};
+use crate::sctp::dtls::{Identity, Outcome, Role, Sessions, State, Trust, looks_like_record};
 
 /// Packets taken out of records that nobody has read yet; more are lost, as on any path.
 const MAX_INBOX: usize = 1024;
@@ -47,9 +47,9 @@ struct Inner {
 }
 
 impl Shared {
-    pub(super) fn new(acceptance: Acceptance) -> Arc<Self> {
+    pub(super) fn new(role: Role) -> Arc<Self> {
         let (inbox, outbox) = (VecDeque::new(), VecDeque::new());
-        let inner = Inner { sessions: Sessions::new(acceptance), inbox, outbox };
+        let inner = Inner { sessions: Sessions::new(role), inbox, outbox };
         let (arrived, changed) = (Notify::new(), Notify::new());
         Arc::new(Self { inner: Mutex::new(inner), arrived, changed })
     }

@@ -49,7 +49,7 @@ use udp::UdpCarrier;
 
 use crate::datagram_socket::DatagramSocket;
 use crate::icmp::is_a_report;
-use crate::sctp::dtls::{Acceptance, Identity};
+use crate::sctp::dtls::{Identity, Role};
 
 /// The default UDP port for SCTP over UDP (RFC 6951 §5.1).
 pub const ENCAPSULATION_PORT: u16 = 9899;
@@ -91,14 +91,14 @@ impl Wire {
     /// Opens a separate UDP socket for a DTLS session with a server of this family.
     pub(crate) fn dtls(address: SocketAddr) -> io::Result<Self> {
         let (socket, carrier) = udp::open(address)?;
-        let sessions = DtlsSessions::new(Acceptance::Nobody);
+        let sessions = DtlsSessions::new(Role::Client);
         Self::new(socket, Kind::Dtls(DtlsCarrier::new(carrier, sessions, true)))
     }
 
     /// Adds the other half of a UDP socket: accepting DTLS sessions with this certificate.
     pub(crate) fn dtls_beside(&mut self, own: Identity) -> io::Result<Self> {
         let socket = self.socket.get().try_clone()?;
-        let sessions = DtlsSessions::new(Acceptance::Anyone(own));
+        let sessions = DtlsSessions::new(Role::Server(own));
         self.beside = Some(Arc::clone(&sessions));
         let carrier = UdpCarrier::of(&socket)?;
         Self::new(socket, Kind::Dtls(DtlsCarrier::new(carrier, sessions, false)))

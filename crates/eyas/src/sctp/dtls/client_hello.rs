@@ -8,7 +8,7 @@ const RECORD_HEADER: usize = 13;
 const MESSAGE_HEADER: usize = 12;
 /// The content type of handshake records.
 const HANDSHAKE: u8 = 22;
-/// The type of the message.
+/// The type of a ClientHello.
 const CLIENT_HELLO: u8 = 1;
 
 /// DTLS 1.2 on the wire.
@@ -25,8 +25,8 @@ pub(super) const COOKIE: u16 = 44;
 /// Public keys (RFC 8446 §4.2.8).
 pub(super) const KEY_SHARE: u16 = 51;
 
-/// A ClientHello (RFC 6347 §4.2.1, RFC 9147 §5.3) that came whole in one record, as whoever wants to
-/// be stateless must ask for (RFC 9147 §5.5).
+/// A ClientHello (RFC 6347 §4.2.1, RFC 9147 §5.3) that arrived complete in one record, which a
+/// stateless server has to require (RFC 9147 §5.5).
 #[derive(Debug)]
 pub(super) struct ClientHello<'a> {
     body: &'a [u8],
@@ -34,15 +34,15 @@ pub(super) struct ClientHello<'a> {
     pub(super) message_seq: u16,
     cookie: Range<usize>,
     suites: Range<usize>,
-    /// Where the compression methods end.
-    fixed: usize,
+    /// The offset of the end of the compression methods.
+    fixed_end: usize,
 }
 
 /// One extension: its type, and its content.
 pub(super) type Extension<'a> = (u16, &'a [u8]);
 
 impl<'a> ClientHello<'a> {
-    /// Reads a datagram; `None` if it is anything but one ClientHello.
+    /// Parses a datagram; `None` if it is anything but one ClientHello.
     pub(super) fn read(datagram: &'a [u8]) -> Option<Self> {
         let mut record = Reader { bytes: datagram, at: 0 };
         let (content_type, version) = (record.u8()?, record.u16()?);
@@ -67,8 +67,8 @@ impl<'a> ClientHello<'a> {
         let suites = fields.take(suites.into())?;
         let compression = fields.u8()?;
         fields.take(compression.into())?;
-        let hello = Self { body, message_seq, cookie, suites, fixed: fields.at };
-        (version == DTLS_1_2 && hello.extensions_are_whole()).then_some(hello)
+        let hello = Self { body, message_seq, cookie, suites, fixed_end: fields.at };
+        (version == DTLS_1_2 && hello.extensions_are_complete()).then_some(hello)
     }
 
     /// Returns the cookie of DTLS 1.2; empty if there is none.
@@ -93,7 +93,7 @@ impl<'a> ClientHello<'a> {
         numbers(versions.unwrap_or_default()).any(|version| version == DTLS_1_3)
     }
 
-    /// Returns the groups for which it contains a public key.
+    /// Returns the groups for which the message contains a public key.
     pub(super) fn key_shares(&self) -> impl Iterator<Item = u16> + use<'a> {
         let entries = self.extension(KEY_SHARE).and_then(|content| content.get(2..));
         let mut reader = Reader { bytes: entries.unwrap_or_default(), at: 0 };
@@ -108,7 +108,7 @@ impl<'a> ClientHello<'a> {
     /// Returns the extensions, in order.
     pub(super) fn extensions(&self) -> impl Iterator<Item = Extension<'a>> + use<'a> {
         let body = self.body;
-        let mut reader = Reader { bytes: body, at: (self.fixed + 2).min(body.len()) };
+        let mut reader = Reader { bytes: body, at: (self.fixed_end + 2).min(body.len()) };
         std::iter::from_fn(move || {
             let kind = reader.u16()?;
             let length = reader.u16()?;
@@ -122,15 +122,16 @@ impl<'a> ClientHello<'a> {
     }
 
     /// Returns everything before the extensions, without the cookie of DTLS 1.2: what a client
-    /// repeats when it is asked for one (RFC 6347 §4.2.1).
+    /// repeats when a cookie is requested (RFC 6347 §4.2.1).
     pub(super) fn without_cookie(&self) -> Vec<u8> {
-        let (before, after) = (&self.body[..self.cookie.start - 1], self.cookie.end..self.fixed);
+        let (before, after) =
+            (&self.body[..self.cookie.start - 1], self.cookie.end..self.fixed_end);
         [before, &[0], &self.body[after]].concat()
     }
 
     /// Returns the extensions with their length, as on the wire.
     pub(super) fn extension_block(&self) -> &'a [u8] {
-        &self.body[self.fixed..]
+        &self.body[self.fixed_end..]
     }
 
     fn extension(&self, wanted: u16) -> Option<&'a [u8]> {
@@ -139,12 +140,12 @@ impl<'a> ClientHello<'a> {
 
     /// Returns whether the extensions fill the rest of the message exactly; there may be none at
     /// all.
-    fn extensions_are_whole(&self) -> bool {
+    fn extensions_are_complete(&self) -> bool {
         let Some(block) = self.extension_block().split_at_checked(2) else {
             return self.extension_block().is_empty();
         };
-        let told: usize = self.extensions().map(|(_, content)| 4 + content.len()).sum();
-        told == block.1.len() && *block.0 == length16(told)
+        let length: usize = self.extensions().map(|(_, content)| 4 + content.len()).sum();
+        length == block.1.len() && *block.0 == length16(length)
     }
 }
 
@@ -163,7 +164,7 @@ pub(super) fn client_hello(body: &[u8]) -> Vec<u8> {
     record(CLIENT_HELLO, body)
 }
 
-/// Encodes a length in two bytes. What is written here is shorter than a datagram.
+/// Encodes a length in two bytes. Everything encoded here is shorter than a datagram.
 pub(super) fn length16(length: usize) -> [u8; 2] {
     u16::try_from(length).unwrap_or(u16::MAX).to_be_bytes()
 }
@@ -176,7 +177,7 @@ fn numbers(bytes: &[u8]) -> impl Iterator<Item = u16> + use<'_> {
     bytes.chunks_exact(2).map(|two| u16::from_be_bytes([two[0], two[1]]))
 }
 
-/// Bytes read from the front.
+/// Reads bytes from the front.
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -189,8 +190,8 @@ impl Reader<'_> {
     }
 
     fn number(&mut self, length: usize) -> Option<usize> {
-        let place = self.take(length)?;
-        Some(self.bytes[place].iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte)))
+        let range = self.take(length)?;
+        Some(self.bytes[range].iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte)))
     }
 
     fn u8(&mut self) -> Option<u8> {

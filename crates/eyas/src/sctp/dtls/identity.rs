@@ -11,10 +11,10 @@ use crate::{Error, ServerIdentity};
 pub(crate) struct Identity(DtlsCertificate);
 
 impl Identity {
-    /// Takes a certificate and its key as they are.
+    /// Creates an identity from a certificate and its key.
     ///
     /// # Errors
-    /// If the key is not one of ECDSA: DTLS has no other here.
+    /// If the key is not an ECDSA key, the only kind supported here.
     pub(crate) fn new(
         certificate: &CertificateDer<'_>,
         key: &PrivateKeyDer<'_>,
@@ -30,15 +30,15 @@ impl Identity {
         }))
     }
 
-    /// Generates an anonymous identity, for clients, which must have one in case the server
+    /// Generates an anonymous identity for a client, which must have one in case the server
     /// requests it.
-    pub(crate) fn nobody() -> Result<Self, Error> {
-        let nobody = "nobody.invalid".to_owned();
-        let made = ServerIdentity::on_the_spot(vec![nobody.clone()], nobody)?;
-        Self::new(made.certificate(), made.key())
+    pub(crate) fn anonymous() -> Result<Self, Error> {
+        let name = "nobody.invalid".to_owned();
+        let identity = ServerIdentity::generate(vec![name.clone()], name)?;
+        Self::new(identity.certificate(), identity.key())
     }
 
-    pub(super) fn shown(&self) -> DtlsCertificate {
+    pub(super) fn to_dtls(&self) -> DtlsCertificate {
         self.0.clone()
     }
 }

@@ -4,21 +4,21 @@
 //! | --- | --- | --- |
 //! | `identity` | the certificate and key to present | |
 //! | `client_hello` | the first message of a client, parsed before any state is kept | RFC 6347 §4.2, RFC 9147 §5 |
-//! | `doorkeeper` | cookies before sessions, without state | RFC 6347 §4.2.1, RFC 9147 §5.1 |
-//! | `shares` | how many sessions one peer may have | |
+//! | `cookie_exchange` | checking a client's address by a cookie, without state | RFC 6347 §4.2.1, RFC 9147 §5.1 |
+//! | `quotas` | how many sessions one peer may have | |
 //! | `session` | one session: handshake, verification, packets in and out | RFC 6347, RFC 9147 |
 //! | `sessions` | the sessions of one socket, bounded, with their timers | |
 //!
-//! The DTLS library hands over only the end-entity certificate of the peer, not the chain that came
-//! with it: a certificate verifies if it is a trust anchor itself or was issued directly by one.
-//! Only ECDSA (P-256, P-384) is supported.
+//! The DTLS library exposes only the end-entity certificate of the peer, not the chain sent with
+//! it: a certificate verifies if it is a trust anchor itself or was issued directly by one. Only
+//! ECDSA (P-256, P-384) is supported.
 
 mod client_hello;
-mod doorkeeper;
+mod cookie_exchange;
 mod identity;
+mod quotas;
 mod session;
 mod sessions;
-mod shares;
 
 #[cfg(test)]
 mod tests;
@@ -26,8 +26,8 @@ mod tests;
 use std::ops::RangeInclusive;
 
 pub(crate) use identity::Identity;
-pub(crate) use session::{Ending, Outcome, Trust};
-pub(crate) use sessions::{Acceptance, Sessions, State};
+pub(crate) use session::{EndReason, Outcome, Trust};
+pub(crate) use sessions::{Role, Sessions, State};
 
 /// Bytes that a record adds to a packet: header, explicit nonce and tag of DTLS 1.2 (RFC 6347
 /// §4.1, RFC 5288 §3), which needs more than DTLS 1.3.

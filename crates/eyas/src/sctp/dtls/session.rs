@@ -1,4 +1,4 @@
-//! One DTLS session: handshake, verification of the peer, packets in and out.
+//! One DTLS session: handshake, verification of the peer, encryption and decryption of packets.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,70 +10,71 @@ use rustls::client::danger::ServerCertVerifier;
 use rustls::{CertificateError, Error as TlsError};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
-use super::doorkeeper::{self, Guest, Version};
+use super::cookie_exchange::{self, VerifiedClient, Version};
 use super::identity::Identity;
 
-/// Bytes of the largest UDP datagram that every path carries (RFC 8200 §5). A handshake does not look
-/// for more, and its first flight is padded to this; what holds an SCTP packet is as large as it must be.
-const DATAGRAM: usize = 1280 - 40 - 8;
-/// Of the largest UDP datagram in an Ethernet frame over IPv4.
-const ROOM: usize = 1500 - 20 - 8;
-/// The most that a record can hold (RFC 9147 §4), and so all that the library can ask room for.
+/// Bytes of the largest UDP datagram that every path carries (RFC 8200 §5). A handshake does not
+/// probe for more, and its first flight is padded to this size. A record with an SCTP packet may be
+/// larger.
+const MAX_DATAGRAM: usize = 1280 - 40 - 8;
+/// Bytes of the largest UDP datagram in an Ethernet frame over IPv4.
+const INITIAL_BUFFER: usize = 1500 - 20 - 8;
+/// The most that a record can hold (RFC 9147 §4), and so the largest buffer that the library needs.
 const MAX_RECORD: usize = 1 << 15;
-/// First timeouts differ by this.
+/// The granularity of initial timeouts.
 const RTO_STEP: Duration = Duration::from_millis(25);
-/// The longest is one second (RFC 9147 §5.8.2).
+/// The longest initial timeout is one second (RFC 9147 §5.8.2).
 const MAX_RTO_STEPS: u128 = 40;
-/// The settings made so far, by their timeout in steps.
-static MADE: Mutex<BTreeMap<u32, Arc<Config>>> = Mutex::new(BTreeMap::new());
-/// The content type of an alert in clear (RFC 9147 §4).
+/// The configurations created so far, by their initial timeout in steps.
+static CONFIGS: Mutex<BTreeMap<u32, Arc<Config>>> = Mutex::new(BTreeMap::new());
+/// The content type of an unencrypted alert (RFC 9147 §4).
 const ALERT: u8 = 21;
 
-/// Whom a client trusts, and as whom the server must show itself.
+/// Whom a client trusts, and the name that the server must prove.
 #[derive(Clone, Debug)]
 pub(crate) struct Trust {
-    /// The very verifier that TLS uses.
+    /// The same verifier that TLS uses.
     pub(crate) verifier: Arc<dyn ServerCertVerifier>,
-    /// The name in the certificate.
+    /// The name that the certificate must contain.
     pub(crate) name: ServerName<'static>,
 }
 
-/// What came of a call: datagrams for the peer, packets from it.
+/// The result of a call: datagrams for the peer, and packets from it.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
-    /// To be sent, in this order.
+    /// Datagrams to send, in this order.
     pub(crate) datagrams: Vec<Bytes>,
-    /// SCTP packets that came in.
+    /// SCTP packets that were received.
     pub(crate) packets: Vec<Bytes>,
 }
 
-/// Where a session stands.
+/// The state of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Stage {
     Handshake { is_connected: bool, is_verified: bool },
     Up,
-    Over(Ending),
+    Over(EndReason),
 }
 
-/// How a session ended.
+/// Why a session ended.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Ending {
-    /// One side said goodbye, or there never was a session.
+pub(crate) enum EndReason {
+    /// One side sent close_notify, or there never was a session.
     Closed,
-    /// The network said that nobody listens there.
+    /// The network reported that nothing is listening at the address.
     Refused,
-    /// The peer did not answer.
-    Silent,
-    /// The certificate did not verify, or the peer broke the protocol.
-    Broken(TlsError),
+    /// The peer did not respond.
+    TimedOut,
+    /// The certificate did not verify, or the peer violated the protocol.
+    Failed(TlsError),
 }
 
-impl Ending {
+impl EndReason {
     fn of(error: &dimpl::Error) -> Self {
         match error {
-            dimpl::Error::Timeout(_) => Self::Silent,
+            dimpl::Error::Timeout(_) => Self::TimedOut,
             dimpl::Error::ConnectionClosed => Self::Closed,
-            error => Self::Broken(TlsError::General(format!("DTLS: {error}"))),
+            error => Self::Failed(TlsError::General(format!("DTLS: {error}"))),
         }
     }
 }
@@ -87,19 +88,20 @@ pub(super) struct Session {
     buffer: Vec<u8>,
 }
 
-/// Settings of sessions whose first flight is sent again after `initial_rto`, rounded up to the next
-/// [`RTO_STEP`]. Each is made once: the library tries out all of its cryptography before it gives one.
+/// Returns the configuration of sessions whose first flight is retransmitted after `initial_rto`,
+/// rounded up to the next [`RTO_STEP`]. Configurations are cached, because the library tests all of
+/// its cryptography whenever it creates one.
 pub(super) fn config(initial_rto: Duration) -> Arc<Config> {
     let steps = initial_rto.as_micros().div_ceil(RTO_STEP.as_micros()).clamp(1, MAX_RTO_STEPS);
     let steps = u32::try_from(steps).unwrap_or(u32::MAX);
-    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    Arc::clone(made.entry(steps).or_insert_with(|| new_config(RTO_STEP.saturating_mul(steps))))
+    let mut configs = CONFIGS.lock().unwrap_or_else(PoisonError::into_inner);
+    Arc::clone(configs.entry(steps).or_insert_with(|| new_config(RTO_STEP.saturating_mul(steps))))
 }
 
 fn new_config(initial_rto: Duration) -> Arc<Config> {
     let config = Config::builder()
-        .with_crypto_provider(doorkeeper::provider())
-        .mtu(DATAGRAM)
+        .with_crypto_provider(cookie_exchange::provider())
+        .mtu(MAX_DATAGRAM)
         .require_client_certificate(false)
         .flight_start_rto(initial_rto)
         .build();
@@ -107,45 +109,51 @@ fn new_config(initial_rto: Duration) -> Arc<Config> {
 }
 
 impl Session {
-    /// Opens a session. The first flight is what `handle_timeout` gives.
-    pub(super) fn client(config: Arc<Config>, own: &Identity, trust: Trust, now: Instant) -> Self {
-        let mut dtls = Dtls::new_auto(config, own.shown(), now);
+    /// Opens a session. `handle_timeout` returns the first flight.
+    pub(super) fn client(
+        config: Arc<Config>,
+        identity: &Identity,
+        trust: Trust,
+        now: Instant,
+    ) -> Self {
+        let mut dtls = Dtls::new_auto(config, identity.to_dtls(), now);
         dtls.set_active(true);
         Self::new(dtls, Some(trust))
     }
 
-    /// Goes on with a client whose cookie was right: the library is shown both its ClientHellos.
-    /// Clients are not asked who they are.
+    /// Continues with a client whose cookie was valid: the library is given both of its
+    /// ClientHellos. No client certificate is requested.
     pub(super) fn server(
         config: Arc<Config>,
-        own: &Identity,
+        identity: &Identity,
         now: Instant,
-        guest: &Guest,
+        client: &VerifiedClient,
         second: &[u8],
         out: &mut Outcome,
     ) -> Self {
-        let new = match guest.version {
+        let new = match client.version {
             Version::Dtls12 => Dtls::new_12,
             Version::Dtls13 => Dtls::new_13,
         };
-        let mut session = Self::new(new(config, own.shown(), now), None);
-        doorkeeper::dictate(guest.cookie, || {
+        let mut session = Self::new(new(config, identity.to_dtls(), now), None);
+        cookie_exchange::with_cookie(client.cookie, || {
             let mut sent = Outcome::default();
-            session.handle_datagram(now, &guest.first, &mut sent);
-            // What the client was answered is part of what both sign: it must be this.
-            if sent.datagrams == [&guest.answer[..]] {
+            session.handle_datagram(now, &client.first, &mut sent);
+            // Both sides sign the response that the client received, so the library's must be the
+            // same.
+            if sent.datagrams == [&client.response[..]] {
                 session.handle_datagram(now, second, out);
             }
         });
         if out.datagrams.is_empty() {
-            session.stage = Stage::Over(Ending::Closed);
+            session.stage = Stage::Over(EndReason::Closed);
         }
         session
     }
 
     fn new(dtls: Dtls, trust: Option<Trust>) -> Self {
         let stage = Stage::Handshake { is_connected: false, is_verified: trust.is_none() };
-        Self { dtls, trust, stage, timeout: None, buffer: vec![0; 2 * ROOM] }
+        Self { dtls, trust, stage, timeout: None, buffer: vec![0; 2 * INITIAL_BUFFER] }
     }
 
     pub(super) fn stage(&self) -> &Stage {
@@ -164,7 +172,7 @@ impl Session {
     /// Handles a report that nothing is listening at the peer's address.
     pub(super) fn refuse(&mut self) {
         if matches!(self.stage, Stage::Handshake { .. }) {
-            self.stage = Stage::Over(Ending::Refused);
+            self.stage = Stage::Over(EndReason::Refused);
         }
     }
 
@@ -177,13 +185,13 @@ impl Session {
         }
     }
 
-    /// Takes in a datagram of the peer.
+    /// Handles a datagram from the peer.
     pub(super) fn handle_datagram(&mut self, now: Instant, datagram: &[u8], out: &mut Outcome) {
         self.step(out, |dtls| {
             dtls.handle_timeout(now)?;
             match dtls.handle_packet(datagram) {
-                // The first answer tells the version. What comes before it was forged, or overtook
-                // it, and is as good as lost (RFC 9147 §4.5.2); an alert is an answer.
+                // The first response decides the version. A record before it was forged or
+                // reordered, and is dropped (RFC 9147 §4.5.2); an alert is a response.
                 Err(dimpl::Error::UnexpectedMessage(
                     UnexpectedMessageError::UnrecognizedAutoServerResponse,
                 )) if datagram.first() != Some(&ALERT) => Ok(()),
@@ -197,7 +205,7 @@ impl Session {
         self.step(out, |dtls| dtls.handle_timeout(now));
     }
 
-    /// Protects a packet; dropped, as if lost, while the session is not up.
+    /// Encrypts a packet, or drops it, as if lost, while the session is not up.
     pub(super) fn send(&mut self, now: Instant, packet: &[u8], out: &mut Outcome) {
         if self.stage == Stage::Up {
             self.step(out, |dtls| {
@@ -207,20 +215,24 @@ impl Session {
         }
     }
 
-    /// Says goodbye.
+    /// Sends close_notify.
     pub(super) fn close(&mut self, out: &mut Outcome) {
         self.step(out, Dtls::close);
         if !self.is_over() {
-            self.stage = Stage::Over(Ending::Closed);
+            self.stage = Stage::Over(EndReason::Closed);
         }
     }
 
-    fn step(&mut self, out: &mut Outcome, act: impl FnOnce(&mut Dtls) -> Result<(), dimpl::Error>) {
+    fn step(
+        &mut self,
+        out: &mut Outcome,
+        action: impl FnOnce(&mut Dtls) -> Result<(), dimpl::Error>,
+    ) {
         if self.is_over() {
             return;
         }
-        if let Err(error) = act(&mut self.dtls) {
-            self.stage = Stage::Over(Ending::of(&error));
+        if let Err(error) = action(&mut self.dtls) {
+            self.stage = Stage::Over(EndReason::of(&error));
             return;
         }
         self.drain(out);
@@ -237,17 +249,17 @@ impl Session {
                 Output::PeerCert(certificate) => {
                     verified = self.trust.as_ref().map(|trust| verify(trust, certificate));
                 }
-                Output::Connected => self.note(true, false),
+                Output::Connected => self.record_progress(true, false),
                 Output::CloseNotify => {
-                    self.stage = Stage::Over(Ending::Closed);
+                    self.stage = Stage::Over(EndReason::Closed);
                     return;
                 }
                 Output::BufferTooSmall { needed } if needed <= MAX_RECORD => {
                     self.buffer.resize(needed, 0);
                 }
                 Output::BufferTooSmall { .. } => {
-                    let what = "DTLS: a record larger than any can be".into();
-                    self.stage = Stage::Over(Ending::Broken(TlsError::General(what)));
+                    let reason = "DTLS: a record that is larger than the maximum".into();
+                    self.stage = Stage::Over(EndReason::Failed(TlsError::General(reason)));
                     return;
                 }
                 Output::Timeout(time) => {
@@ -257,9 +269,9 @@ impl Session {
                 _ => {}
             }
             match verified {
-                Some(Ok(())) => self.note(false, true),
+                Some(Ok(())) => self.record_progress(false, true),
                 Some(Err(error)) => {
-                    self.stage = Stage::Over(Ending::Broken(error));
+                    self.stage = Stage::Over(EndReason::Failed(error));
                     return;
                 }
                 None => {}
@@ -268,15 +280,15 @@ impl Session {
     }
 
     /// Records the progress of the handshake: nothing is passed on before the peer is verified.
-    fn note(&mut self, connected: bool, verified: bool) {
+    fn record_progress(&mut self, connected: bool, verified: bool) {
         let Stage::Handshake { is_connected, is_verified } = &mut self.stage else { return };
         *is_connected |= connected;
         *is_verified |= verified;
         if *is_connected && *is_verified {
             self.stage = Stage::Up;
         } else if *is_connected && self.trust.is_some() {
-            // The library names the certificate before it calls the handshake complete.
-            self.stage = Stage::Over(Ending::Broken(TlsError::NoCertificatesPresented));
+            // The library reports the certificate before it reports that the handshake is complete.
+            self.stage = Stage::Over(EndReason::Failed(TlsError::NoCertificatesPresented));
         }
     }
 }

@@ -9,103 +9,103 @@ use bytes::Bytes;
 use dimpl::Config;
 use eyas_sctp::io::Unreachable;
 
-use super::doorkeeper::{Cookie, Doorkeeper, Guest, Verdict};
+use super::cookie_exchange::{Action, Cookie, CookieExchange, VerifiedClient};
 use super::identity::Identity;
-use super::session::{Ending, Outcome, Session, Stage, Trust, config};
-use super::shares::Shares;
+use super::quotas::Quotas;
+use super::session::{EndReason, Outcome, Session, Stage, Trust, config};
 
-/// A session on which nothing comes for this long is given up; an association sends heartbeats
+/// A session on which nothing is received for this long is closed; an association sends heartbeats
 /// more often.
 const IDLE: Duration = Duration::from_secs(120);
-/// The shortest time between two looks at a timer.
+/// The minimum time until a timer fires again.
 const TICK: Duration = Duration::from_millis(1);
-/// When a flight is sent again where no round trip is known (RFC 9147 §5.8.2).
+/// When a flight is retransmitted if no round-trip time is known (RFC 9147 §5.8.2).
 const INITIAL_RTO: Duration = Duration::from_secs(1);
 
-/// Whether the sessions of others are taken in.
+/// Whether sessions that peers open are accepted.
 #[derive(Debug)]
-pub(crate) enum Acceptance {
-    /// No: only those that are opened here.
-    Nobody,
-    /// Yes, under this certificate.
-    Anyone(Identity),
+pub(crate) enum Role {
+    /// No: there are only the sessions that this side opens.
+    Client,
+    /// Yes, with this certificate.
+    Server(Identity),
 }
 
-/// Where a session stands, as far as its user is concerned.
+/// The state of a session, as its user sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum State {
     /// The handshake is under way.
     Handshake,
     /// Packets can pass. `DTLSv1.2` or `DTLSv1.3`.
     Up(&'static str),
-    /// There is none, or none any more.
-    Over(Ending),
+    /// There is no session, or it has ended.
+    Over(EndReason),
 }
 
 /// All sessions of one socket, by the address of the peer.
 #[derive(Debug)]
 pub(crate) struct Sessions {
-    acceptance: Acceptance,
+    role: Role,
     config: Arc<Config>,
     all: BTreeMap<SocketAddr, Entry>,
-    /// When each session wants to be called.
+    /// When `handle_timeout` of each session is due.
     timers: BTreeSet<(Instant, SocketAddr)>,
-    /// Who asks those for cookies that come without a session, where they may come.
-    doorkeeper: Option<Doorkeeper>,
-    /// What each peer has of the sessions that others opened.
-    shares: Shares,
+    /// Checks the addresses of clients without a session, if sessions are accepted.
+    cookie_exchange: Option<CookieExchange>,
+    /// Counts, for each peer, the sessions that it opened.
+    quotas: Quotas,
 }
 
 #[derive(Debug)]
 struct Entry {
     session: Session,
     timer: Option<Instant>,
-    /// When something came that nobody but the peer can have sent.
+    /// When something last arrived that only the peer can have sent.
     last_heard: Instant,
-    /// The cookie of the peer, if the peer opened it.
-    let_in_with: Option<Cookie>,
+    /// The cookie with which the peer opened it; `None` if this side opened it.
+    client_cookie: Option<Cookie>,
 }
 
 impl Entry {
-    /// Returns whether it is over, and its end will not be queried: the peer opened it.
-    fn is_forgotten(&self) -> bool {
-        self.session.is_over() && self.let_in_with.is_some()
+    /// Returns whether it is over and nothing will query how it ended, because the peer opened it.
+    fn can_be_removed(&self) -> bool {
+        self.session.is_over() && self.client_cookie.is_some()
     }
 }
 
 impl Sessions {
-    pub(crate) fn new(acceptance: Acceptance) -> Self {
-        let takes_in = matches!(acceptance, Acceptance::Anyone(_));
+    pub(crate) fn new(role: Role) -> Self {
+        let is_server = matches!(role, Role::Server(_));
         Self {
-            acceptance,
+            role,
             config: config(INITIAL_RTO),
             all: BTreeMap::new(),
             timers: BTreeSet::new(),
-            doorkeeper: takes_in.then(Doorkeeper::new).flatten(),
-            shares: Shares::default(),
+            cookie_exchange: is_server.then(CookieExchange::new).flatten(),
+            quotas: Quotas::default(),
         }
     }
 
-    /// Opens a session with this server, in place of one that was there.
+    /// Opens a session with this server; replaces an earlier one.
     pub(crate) fn open(
         &mut self,
         now: Instant,
         remote: SocketAddr,
-        own: &Identity,
+        identity: &Identity,
         trust: Trust,
         initial_rto: Option<Duration>,
     ) -> Outcome {
         self.remove(remote);
         let config = initial_rto.map_or_else(|| Arc::clone(&self.config), config);
-        let session = Session::client(config, own, trust, now);
-        let entry = Entry { session, timer: None, last_heard: now, let_in_with: None };
+        let session = Session::client(config, identity, trust, now);
+        let entry = Entry { session, timer: None, last_heard: now, client_cookie: None };
         self.all.insert(remote, entry);
-        self.call(now, remote, |session, out| session.handle_timeout(now, out))
+        self.with_session(now, remote, |session, out| session.handle_timeout(now, out))
     }
 
     /// Returns the state of the session with this peer.
     pub(crate) fn state(&self, remote: SocketAddr) -> State {
-        let Some(entry) = self.all.get(&remote) else { return State::Over(Ending::Closed) };
+        let Some(entry) = self.all.get(&remote) else { return State::Over(EndReason::Closed) };
         match entry.session.stage() {
             Stage::Handshake { .. } => State::Handshake,
             Stage::Up => State::Up(entry.session.version().unwrap_or("DTLS")),
@@ -124,7 +124,8 @@ impl Sessions {
         self.all.contains_key(&remote)
     }
 
-    /// Takes in a datagram: of a session, or of somebody who may open one if `may_open` says so.
+    /// Handles a datagram of a session, or of a client that requests one, which is accepted if
+    /// `may_open` returns true.
     pub(crate) fn handle_datagram(
         &mut self,
         now: Instant,
@@ -132,47 +133,51 @@ impl Sessions {
         datagram: &[u8],
         may_open: impl FnOnce() -> bool,
     ) -> Outcome {
-        match self.judge(now, remote, datagram) {
-            Verdict::Ask(answer) => {
-                Outcome { datagrams: vec![Bytes::from(answer)], packets: Vec::new() }
+        match self.decide(now, remote, datagram) {
+            Action::RequestCookie(response) => {
+                Outcome { datagrams: vec![Bytes::from(response)], packets: Vec::new() }
             }
-            Verdict::Admit(guest) if may_open() => self.accept(now, remote, &guest, datagram),
-            Verdict::Admit(_) => Outcome::default(),
-            Verdict::Ignore => self.call(now, remote, |session, out| {
+            Action::Admit(client) if may_open() => self.accept(now, remote, &client, datagram),
+            Action::Admit(_) => Outcome::default(),
+            Action::Ignore => self.with_session(now, remote, |session, out| {
                 session.handle_datagram(now, datagram, out);
             }),
         }
     }
 
-    /// Returns whether a datagram requests a session. A peer that has one may request another,
-    /// because a client that was restarted can have the same port. The old session is kept until a
-    /// cookie has been returned (RFC 6347 §4.2.8, RFC 9147 §5.11).
-    fn judge(&self, now: Instant, remote: SocketAddr, datagram: &[u8]) -> Verdict {
+    /// Decides whether a datagram requests a session. A peer that has one may request another,
+    /// because a restarted client can have the same port. The old session is kept until a cookie
+    /// has been returned (RFC 6347 §4.2.8, RFC 9147 §5.11).
+    fn decide(&self, now: Instant, remote: SocketAddr, datagram: &[u8]) -> Action {
         let entry = self.all.get(&remote);
-        let may_ask = entry.is_none_or(|entry| entry.let_in_with.is_some());
-        let (Some(doorkeeper), true) = (&self.doorkeeper, may_ask) else { return Verdict::Ignore };
-        match doorkeeper.judge(now, remote, datagram, &self.config) {
-            // It is the one that opened this session, again.
-            Verdict::Admit(guest)
-                if entry.is_some_and(|entry| entry.let_in_with == Some(guest.cookie)) =>
+        let may_request = entry.is_none_or(|entry| entry.client_cookie.is_some());
+        let (Some(cookie_exchange), true) = (&self.cookie_exchange, may_request) else {
+            return Action::Ignore;
+        };
+        match cookie_exchange.decide(now, remote, datagram, &self.config) {
+            // A repetition of the ClientHello that opened this session.
+            Action::Admit(client)
+                if entry.is_some_and(|entry| entry.client_cookie == Some(client.cookie)) =>
             {
-                Verdict::Ignore
+                Action::Ignore
             }
             verdict => verdict,
         }
     }
 
-    /// Protects packets for this peer, each in a datagram of its own.
+    /// Encrypts packets for this peer, each in a separate datagram.
     pub(crate) fn send<'a>(
         &mut self,
         now: Instant,
         remote: SocketAddr,
         packets: impl Iterator<Item = &'a [u8]>,
     ) -> Outcome {
-        self.call(now, remote, |session, out| packets.for_each(|one| session.send(now, one, out)))
+        self.with_session(now, remote, |session, out| {
+            packets.for_each(|packet| session.send(now, packet, out))
+        })
     }
 
-    /// Ends a session in order.
+    /// Closes a session with close_notify.
     pub(crate) fn close(&mut self, remote: SocketAddr) -> Outcome {
         let mut out = Outcome::default();
         if let Some(entry) = self.all.get_mut(&remote) {
@@ -182,7 +187,7 @@ impl Sessions {
         out
     }
 
-    /// Ends every session in order.
+    /// Closes every session with close_notify.
     pub(crate) fn close_all(&mut self) -> Vec<(SocketAddr, Outcome)> {
         let remotes: Vec<SocketAddr> = self.all.keys().copied().collect();
         remotes.into_iter().map(|remote| (remote, self.close(remote))).collect()
@@ -190,14 +195,14 @@ impl Sessions {
 
     /// Handles a report that nothing reaches this peer: that ends a handshake, but not an
     /// established session, because anyone can send such reports. A flight that was too big for a
-    /// path is lost like any other, because none is larger than what every path carries. Returns
-    /// whether there is such a session.
+    /// path counts as lost, because none is larger than what every path carries. Returns whether
+    /// there is such a session.
     pub(crate) fn report(&mut self, remote: SocketAddr, reason: Unreachable) -> bool {
         let Some(entry) = self.all.get_mut(&remote) else { return false };
         if !matches!(reason, Unreachable::TooBig(_)) {
             entry.session.refuse();
         }
-        if entry.is_forgotten() {
+        if entry.can_be_removed() {
             self.remove(remote);
         }
         true
@@ -208,7 +213,7 @@ impl Sessions {
         self.timers.first().map(|(time, _)| *time)
     }
 
-    /// Handles the passing of time, and returns what is to be retransmitted, and to whom.
+    /// Handles the passing of time, and returns what to retransmit to which peer.
     pub(crate) fn handle_timeout(&mut self, now: Instant) -> Vec<(SocketAddr, Outcome)> {
         let mut all = Vec::new();
         while let Some((time, remote)) = self.timers.first().copied()
@@ -219,73 +224,75 @@ impl Sessions {
             });
             let out = match idle {
                 true => self.close(remote),
-                false => self.call(now, remote, |session, out| session.handle_timeout(now, out)),
+                false => {
+                    self.with_session(now, remote, |session, out| session.handle_timeout(now, out))
+                }
             };
             all.push((remote, out));
         }
         all
     }
 
-    /// Begins a session with a client, if it may have another, in place of one that was there.
+    /// Begins a session with a client, if its quota permits; replaces an earlier one.
     fn accept(
         &mut self,
         now: Instant,
         remote: SocketAddr,
-        guest: &Guest,
+        client: &VerifiedClient,
         second: &[u8],
     ) -> Outcome {
         self.remove(remote);
-        let Acceptance::Anyone(own) = &self.acceptance else { return Outcome::default() };
+        let Role::Server(identity) = &self.role else { return Outcome::default() };
         let mut out = Outcome::default();
-        let Some(gone) = self.shares.begin(remote) else { return out };
+        let Some(evicted) = self.quotas.begin(remote) else { return out };
         let config = Arc::clone(&self.config);
-        let session = Session::server(config, own, now, guest, second, &mut out);
-        let let_in_with = Some(guest.cookie);
-        self.all.insert(remote, Entry { session, timer: None, last_heard: now, let_in_with });
-        gone.into_iter().for_each(|oldest| self.remove(oldest));
-        self.settle(now, remote);
+        let session = Session::server(config, identity, now, client, second, &mut out);
+        let client_cookie = Some(client.cookie);
+        self.all.insert(remote, Entry { session, timer: None, last_heard: now, client_cookie });
+        evicted.into_iter().for_each(|oldest| self.remove(oldest));
+        self.update(now, remote);
         out
     }
 
-    fn call(
+    fn with_session(
         &mut self,
         now: Instant,
         remote: SocketAddr,
-        act: impl FnOnce(&mut Session, &mut Outcome),
+        action: impl FnOnce(&mut Session, &mut Outcome),
     ) -> Outcome {
         let mut out = Outcome::default();
         if let Some(entry) = self.all.get_mut(&remote) {
             let was_up = *entry.session.stage() == Stage::Up;
-            act(&mut entry.session, &mut out);
+            action(&mut entry.session, &mut out);
             let is_up = *entry.session.stage() == Stage::Up;
-            // A datagram alone proves nothing: anybody can send one from this address.
+            // A datagram alone proves nothing, because its source address can be forged.
             if !out.packets.is_empty() || (is_up && !was_up) {
                 entry.last_heard = now;
             }
-            self.settle(now, remote);
+            self.update(now, remote);
         }
         out
     }
 
-    /// Updates a session's share and timer after an event.
-    fn settle(&mut self, now: Instant, remote: SocketAddr) {
+    /// Updates a session's quota and timer after an event.
+    fn update(&mut self, now: Instant, remote: SocketAddr) {
         let Some(entry) = self.all.get(&remote) else { return };
-        if entry.is_forgotten() {
+        if entry.can_be_removed() {
             return self.remove(remote);
         }
-        if *entry.session.stage() == Stage::Up && entry.let_in_with.is_some() {
-            self.shares.finish(remote);
+        if *entry.session.stage() == Stage::Up && entry.client_cookie.is_some() {
+            self.quotas.finish(remote);
         }
         self.schedule(now, remote);
     }
 
-    /// Puts the session's timer where it belongs; at the latest it is looked at when it has been
-    /// idle for too long.
+    /// Schedules the session's timer. It fires no later than when the session has been idle for too
+    /// long.
     fn schedule(&mut self, now: Instant, remote: SocketAddr) {
         let Some(entry) = self.all.get_mut(&remote) else { return };
         let idle = entry.last_heard + IDLE;
         let due = entry.session.next_timeout().map_or(idle, |time| time.min(idle));
-        // Never at once again, whatever the library says.
+        // Never immediately, whatever the library returns.
         let due = due.max(now + TICK);
         if let Some(old) = entry.timer.replace(due) {
             self.timers.remove(&(old, remote));
@@ -298,8 +305,8 @@ impl Sessions {
         if let Some(time) = entry.timer {
             self.timers.remove(&(time, remote));
         }
-        if entry.let_in_with.is_some() {
-            self.shares.end(remote);
+        if entry.client_cookie.is_some() {
+            self.quotas.end(remote);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Sessions against sessions, in memory.
+//! Clients and servers that exchange datagrams in memory.
 
 mod loss;
 
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use eyas_sctp::io::Unreachable;
 use rustls_pki_types::ServerName;
 
-use super::shares::MAX_HANDSHAKES_PER_PEER;
-use super::{Acceptance, Ending, Identity, Outcome, Sessions, State, Trust};
+use super::quotas::MAX_HANDSHAKES_PER_PEER;
+use super::{EndReason, Identity, Outcome, Role, Sessions, State, Trust};
 use crate::{SecurityParameters, ServerIdentity};
 
 /// A client and a server, and the datagrams between them.
@@ -19,9 +19,9 @@ struct Pair {
     client: Sessions,
     server: Sessions,
     now: Instant,
-    /// What the server took out of the datagrams.
+    /// The packets that the server decrypted.
     at_server: Vec<Vec<u8>>,
-    /// What the client took out.
+    /// The packets that the client decrypted.
     at_client: Vec<Vec<u8>>,
     lost: usize,
     /// Bytes of the largest datagram so far.
@@ -39,10 +39,11 @@ fn trust(parameters: &SecurityParameters, name: &str) -> Trust {
 
 impl Pair {
     fn new(identity: &ServerIdentity) -> Self {
-        let own = Identity::new(identity.certificate(), identity.key()).expect("an identity");
+        let own_identity =
+            Identity::new(identity.certificate(), identity.key()).expect("an identity");
         Self {
-            client: Sessions::new(Acceptance::Nobody),
-            server: Sessions::new(Acceptance::Anyone(own)),
+            client: Sessions::new(Role::Client),
+            server: Sessions::new(Role::Server(own_identity)),
             now: Instant::now(),
             at_server: Vec::new(),
             at_client: Vec::new(),
@@ -51,20 +52,21 @@ impl Pair {
         }
     }
 
-    /// Opens a session and lets both talk until neither has anything to say.
+    /// Opens a session and delivers datagrams until neither side has anything to send.
     fn open(&mut self, parameters: &SecurityParameters, name: &str) -> State {
-        let own = Identity::nobody().expect("an identity");
+        let own_identity = Identity::anonymous().expect("an identity");
         let trust = trust(parameters, name);
-        let out = self.client.open(self.now, address(9899), &own, trust, None);
-        self.talk(out, true);
+        let out = self.client.open(self.now, address(9899), &own_identity, trust, None);
+        self.exchange(out, true);
         self.client.state(address(9899))
     }
 
-    fn talk(&mut self, out: Outcome, from_client: bool) {
-        let mut under_way = VecDeque::from([(out, from_client)]);
-        while let Some((out, from_client)) = under_way.pop_front() {
+    /// Delivers these datagrams, and all those sent in response.
+    fn exchange(&mut self, out: Outcome, from_client: bool) {
+        let mut in_flight = VecDeque::from([(out, from_client)]);
+        while let Some((out, from_client)) = in_flight.pop_front() {
             let packets = out.packets.into_iter().map(|one| one.to_vec());
-            // Packets were taken out by the side that now answers.
+            // The side that decrypted the packets is the one that now responds.
             if from_client {
                 self.at_client.extend(packets)
             } else {
@@ -76,7 +78,7 @@ impl Pair {
                     self.lost -= 1;
                     continue;
                 }
-                let answer = match from_client {
+                let response = match from_client {
                     true => {
                         self.server.handle_datagram(self.now, address(5000), &datagram, || true)
                     }
@@ -84,19 +86,19 @@ impl Pair {
                         self.client.handle_datagram(self.now, address(9899), &datagram, || true)
                     }
                 };
-                under_way.push_back((answer, !from_client));
+                in_flight.push_back((response, !from_client));
             }
         }
     }
 
-    /// Lets time pass for both.
+    /// Advances the time of both.
     fn wait(&mut self, time: Duration) {
         self.now += time;
         for (_, out) in self.client.handle_timeout(self.now) {
-            self.talk(out, true);
+            self.exchange(out, true);
         }
         for (_, out) in self.server.handle_timeout(self.now) {
-            self.talk(out, false);
+            self.exchange(out, false);
         }
     }
 }
@@ -110,7 +112,7 @@ fn trusting(identity: &ServerIdentity) -> SecurityParameters {
 }
 
 #[test]
-fn packets_pass_both_ways_once_the_session_is_up() {
+fn packets_are_delivered_both_ways_once_the_session_is_up() {
     let identity = identity();
     let mut pair = Pair::new(&identity);
     assert_eq!(pair.open(&trusting(&identity), "peer.test"), State::Up("DTLSv1.3"));
@@ -118,31 +120,33 @@ fn packets_pass_both_ways_once_the_session_is_up() {
     let packets: [&[u8]; 2] = [b"hello", &big];
     let out = pair.client.send(pair.now, address(9899), packets.into_iter());
     assert_eq!(out.datagrams.len(), 2);
-    assert!(out.datagrams.iter().all(|one| one.windows(5).all(|five| five != b"hello")));
-    pair.talk(out, true);
+    assert!(
+        out.datagrams.iter().all(|datagram| datagram.windows(5).all(|bytes| bytes != b"hello"))
+    );
+    pair.exchange(out, true);
     assert_eq!(pair.at_server, [b"hello".to_vec(), big]);
     let out = pair.server.send(pair.now, address(5000), [&b"back"[..]].into_iter());
-    pair.talk(out, false);
+    pair.exchange(out, false);
     assert_eq!(pair.at_client, [b"back".to_vec()]);
 }
 
-/// A record of a later flight overtook the first answer, or somebody made it up.
+/// Such a record was reordered, or is forged.
 #[test]
-fn records_before_the_first_answer_end_no_handshake() {
+fn records_before_the_first_response_end_no_handshake() {
     let identity = identity();
     let mut pair = Pair::new(&identity);
-    let own = Identity::nobody().expect("an identity");
+    let own_identity = Identity::anonymous().expect("an identity");
     let trust = trust(&trusting(&identity), "peer.test");
-    let out = pair.client.open(pair.now, address(9899), &own, trust, None);
+    let out = pair.client.open(pair.now, address(9899), &own_identity, trust, None);
     let mut protected = vec![0x2e, 0x12, 0x34, 0, 32];
     protected.extend([7; 32]);
-    let said = pair.client.handle_datagram(pair.now, address(9899), &protected, || true);
-    assert!(said.datagrams.is_empty());
-    pair.talk(out, true);
+    let responses = pair.client.handle_datagram(pair.now, address(9899), &protected, || true);
+    assert!(responses.datagrams.is_empty());
+    pair.exchange(out, true);
     assert_eq!(pair.client.state(address(9899)), State::Up("DTLSv1.3"));
 }
 
-/// The packets of a handshake over IPv6 are not cut into fragments, which many networks drop.
+/// The packets of a handshake over IPv6 are not fragmented, because many networks drop fragments.
 #[test]
 fn a_handshake_fits_every_path() {
     let identity = identity();
@@ -153,29 +157,29 @@ fn a_handshake_fits_every_path() {
 
 #[test]
 fn only_a_refusal_ends_a_handshake() {
-    let mut client = Sessions::new(Acceptance::Nobody);
-    let own = Identity::nobody().expect("an identity");
+    let mut client = Sessions::new(Role::Client);
+    let own_identity = Identity::anonymous().expect("an identity");
     let server = address(9899);
     let parameters = SecurityParameters::platform().accept_any_certificate();
-    client.open(Instant::now(), server, &own, trust(&parameters, "peer.test"), None);
+    client.open(Instant::now(), server, &own_identity, trust(&parameters, "peer.test"), None);
     assert!(client.report(server, Unreachable::TooBig(1_400)));
     assert_eq!(client.state(server), State::Handshake);
     assert!(!client.report(address(9900), Unreachable::Protocol));
     assert!(client.report(server, Unreachable::Protocol));
-    assert_eq!(client.state(server), State::Over(Ending::Refused));
+    assert_eq!(client.state(server), State::Over(EndReason::Refused));
 }
 
-/// Nobody asks a server how it ended, so nothing of it may wait for a timer.
+/// Nothing queries how a server's handshake ended, so it must be removed at once, not by a timer.
 #[test]
-fn a_refused_handshake_leaves_nothing_at_the_server() {
+fn a_refused_handshake_leaves_no_state_at_the_server() {
     let identity = identity();
     let Pair { mut client, mut server, now, .. } = Pair::new(&identity);
-    let own = Identity::nobody().expect("an identity");
+    let own_identity = Identity::anonymous().expect("an identity");
     let trust = trust(&trusting(&identity), "peer.test");
-    let hello = client.open(now, address(9899), &own, trust, None);
-    let asks = server.handle_datagram(now, address(5000), &hello.datagrams[0], || true);
-    let again = client.handle_datagram(now, address(9899), &asks.datagrams[0], || true);
-    server.handle_datagram(now, address(5000), &again.datagrams[0], || true);
+    let hello = client.open(now, address(9899), &own_identity, trust, None);
+    let request = server.handle_datagram(now, address(5000), &hello.datagrams[0], || true);
+    let second = client.handle_datagram(now, address(9899), &request.datagrams[0], || true);
+    server.handle_datagram(now, address(5000), &second.datagrams[0], || true);
     assert_eq!(server.state(address(5000)), State::Handshake);
     assert!(server.report(address(5000), Unreachable::Protocol));
     assert_eq!(server.count(), 0);
@@ -187,7 +191,7 @@ fn an_untrusted_certificate_is_refused() {
     let mut pair = Pair::new(&identity());
     let state = pair.open(&trusting(&identity()), "peer.test");
     assert!(
-        matches!(state, State::Over(Ending::Broken(rustls::Error::InvalidCertificate(_)))),
+        matches!(state, State::Over(EndReason::Failed(rustls::Error::InvalidCertificate(_)))),
         "{state:?}"
     );
 }
@@ -198,7 +202,7 @@ fn a_certificate_for_another_name_is_refused() {
     let mut pair = Pair::new(&identity);
     let state = pair.open(&trusting(&identity), "other.test");
     assert!(
-        matches!(state, State::Over(Ending::Broken(rustls::Error::InvalidCertificate(_)))),
+        matches!(state, State::Over(EndReason::Failed(rustls::Error::InvalidCertificate(_)))),
         "{state:?}"
     );
 }
@@ -211,7 +215,7 @@ fn any_certificate_is_accepted_if_verification_is_off() {
 }
 
 #[test]
-fn nothing_passes_before_the_peer_is_verified() {
+fn nothing_is_sent_before_the_peer_is_verified() {
     let mut pair = Pair::new(&identity());
     assert!(matches!(pair.open(&trusting(&identity()), "peer.test"), State::Over(_)));
     let out = pair.client.send(pair.now, address(9899), [&b"secret"[..]].into_iter());
@@ -219,7 +223,7 @@ fn nothing_passes_before_the_peer_is_verified() {
 }
 
 #[test]
-fn a_lost_flight_is_sent_again() {
+fn a_lost_flight_is_retransmitted() {
     let identity = identity();
     let mut pair = Pair::new(&identity);
     pair.lost = 1;
@@ -234,20 +238,20 @@ fn close_notify_ends_the_session_of_the_peer() {
     let mut pair = Pair::new(&identity);
     pair.open(&trusting(&identity), "peer.test");
     let out = pair.client.close(address(9899));
-    pair.talk(out, true);
-    assert_eq!(pair.server.state(address(5000)), State::Over(Ending::Closed));
+    pair.exchange(out, true);
+    assert_eq!(pair.server.state(address(5000)), State::Over(EndReason::Closed));
 }
 
-/// A client that ended without a goodbye, and another that has its port.
+/// A client that ended without close_notify is replaced by another one with the same port.
 #[test]
 fn a_restarted_client_gets_a_session() {
     let identity = identity();
     let mut pair = Pair::new(&identity);
     pair.open(&trusting(&identity), "peer.test");
-    pair.client = Sessions::new(Acceptance::Nobody);
+    pair.client = Sessions::new(Role::Client);
     assert_eq!(pair.open(&trusting(&identity), "peer.test"), State::Up("DTLSv1.3"));
     let out = pair.client.send(pair.now, address(9899), [&b"hello"[..]].into_iter());
-    pair.talk(out, true);
+    pair.exchange(out, true);
     assert_eq!(pair.at_server, [b"hello".to_vec()]);
 }
 
@@ -255,46 +259,47 @@ fn a_restarted_client_gets_a_session() {
 fn replaying_the_handshake_does_not_end_the_session() {
     let identity = identity();
     let mut pair = Pair::new(&identity);
-    let own = Identity::nobody().expect("an identity");
+    let own_identity = Identity::anonymous().expect("an identity");
     let trust = trust(&trusting(&identity), "peer.test");
-    let first = pair.client.open(pair.now, address(9899), &own, trust, None).datagrams;
-    let asked = pair.server.handle_datagram(pair.now, address(5000), &first[0], || true);
-    let second = pair.client.handle_datagram(pair.now, address(9899), &asked.datagrams[0], || true);
-    let again = second.datagrams.clone();
-    pair.talk(second, true);
+    let first = pair.client.open(pair.now, address(9899), &own_identity, trust, None).datagrams;
+    let request = pair.server.handle_datagram(pair.now, address(5000), &first[0], || true);
+    let second =
+        pair.client.handle_datagram(pair.now, address(9899), &request.datagrams[0], || true);
+    let replayed = second.datagrams.clone();
+    pair.exchange(second, true);
     let is_up = |pair: &Pair| matches!(pair.server.state(address(5000)), State::Up(_));
     assert!(is_up(&pair));
-    // A first flight alone proves nothing, and the second has opened this very session.
-    for datagram in first.iter().chain(&again) {
+    // A first flight alone proves nothing, and the second is the one that opened this session.
+    for datagram in first.iter().chain(&replayed) {
         pair.server.handle_datagram(pair.now, address(5000), datagram, || true);
         assert!(is_up(&pair));
     }
     let out = pair.client.send(pair.now, address(9899), [&b"hello"[..]].into_iter());
-    pair.talk(out, true);
+    pair.exchange(out, true);
     assert_eq!(pair.at_server, [b"hello".to_vec()]);
 }
 
 #[test]
-fn an_idle_session_is_given_up() {
+fn an_idle_session_is_closed() {
     let identity = identity();
     let mut pair = Pair::new(&identity);
     pair.open(&trusting(&identity), "peer.test");
     for _ in 0..30 {
         pair.wait(Duration::from_secs(10));
     }
-    assert_eq!(pair.server.state(address(5000)), State::Over(Ending::Closed));
+    assert_eq!(pair.server.state(address(5000)), State::Over(EndReason::Closed));
     assert_eq!(pair.server.next_timeout(), None);
 }
 
-/// The two flights with which a client at this address asks for a session.
-fn asking(server: &mut Sessions, now: Instant, client: SocketAddr) -> (Vec<u8>, Vec<u8>) {
-    let own = Identity::nobody().expect("an identity");
+/// Returns the two flights with which a client at this address requests a session.
+fn flights(server: &mut Sessions, now: Instant, client: SocketAddr) -> (Vec<u8>, Vec<u8>) {
+    let own_identity = Identity::anonymous().expect("an identity");
     let parameters = SecurityParameters::platform().accept_any_certificate();
-    let mut asking = Sessions::new(Acceptance::Nobody);
+    let mut sessions = Sessions::new(Role::Client);
     let trust = trust(&parameters, "peer.test");
-    let first = asking.open(now, address(9899), &own, trust, None).datagrams;
-    let answer = server.handle_datagram(now, client, &first[0], || true).datagrams;
-    let second = asking.handle_datagram(now, address(9899), &answer[0], || true).datagrams;
+    let first = sessions.open(now, address(9899), &own_identity, trust, None).datagrams;
+    let response = server.handle_datagram(now, client, &first[0], || true).datagrams;
+    let second = sessions.handle_datagram(now, address(9899), &response[0], || true).datagrams;
     (first[0].to_vec(), second[0].to_vec())
 }
 
@@ -302,74 +307,74 @@ fn asking(server: &mut Sessions, now: Instant, client: SocketAddr) -> (Vec<u8>, 
 fn no_state_is_kept_for_a_client_without_a_cookie() {
     let mut server = Pair::new(&identity()).server;
     let now = Instant::now();
-    let (first, _) = asking(&mut server, now, address(1));
+    let (first, _) = flights(&mut server, now, address(1));
     for port in 1..=10_000 {
         let out = server.handle_datagram(now, address(port), &first, || true);
-        let answered: usize = out.datagrams.iter().map(|one| one.len()).sum();
-        assert!((1..=first.len()).contains(&answered), "{answered} bytes");
+        let sent: usize = out.datagrams.iter().map(|one| one.len()).sum();
+        assert!((1..=first.len()).contains(&sent), "{sent} bytes");
         assert!(!server.contains(address(port)));
     }
     assert_eq!(server.next_timeout(), None);
 }
 
 #[test]
-fn a_cookie_is_good_for_its_address_and_for_a_while() {
+fn a_cookie_is_valid_for_its_address_and_for_a_limited_time() {
     let mut server = Pair::new(&identity()).server;
     let now = Instant::now();
-    let (_, second) = asking(&mut server, now, address(1));
+    let (_, second) = flights(&mut server, now, address(1));
     let later = now + Duration::from_secs(62);
     for (now, client) in [(now, address(2)), (later, address(1))] {
         assert!(server.handle_datagram(now, client, &second, || true).datagrams.is_empty());
         assert!(!server.contains(client));
     }
-    // A client in clear has this address: nothing begins.
+    // An unencrypted association has this address, so no session begins.
     assert!(server.handle_datagram(now, address(1), &second, || false).datagrams.is_empty());
     assert!(!server.contains(address(1)));
     assert!(!server.handle_datagram(now, address(1), &second, || true).datagrams.is_empty());
     assert_eq!(server.state(address(1)), State::Handshake);
 }
 
-/// Of a cookie and of what it vouches for, nothing can be changed.
+/// Neither a cookie nor the ClientHello that it authenticates can be changed.
 #[test]
 fn no_byte_of_a_second_hello_can_be_changed() {
     let mut server = Pair::new(&identity()).server;
     let now = Instant::now();
-    let (_, second) = asking(&mut server, now, address(1));
+    let (_, second) = flights(&mut server, now, address(1));
     let padding = second.iter().rev().take_while(|byte| **byte == 0).count();
-    // Behind the header of the record, whose version and sequence number may be any.
-    for place in 13..second.len() - padding {
+    // After the header of the record, whose version and sequence number are not checked.
+    for index in 13..second.len() - padding {
         let mut forged = second.clone();
-        forged[place] ^= 1;
+        forged[index] ^= 1;
         server.handle_datagram(now, address(1), &forged, || true);
-        assert!(!server.contains(address(1)), "byte {place}");
+        assert!(!server.contains(address(1)), "byte {index}");
     }
 }
 
-/// One that speaks DTLS 1.2 alone is asked in another way.
+/// A client of DTLS 1.2 alone gets a HelloVerifyRequest.
 #[test]
-fn a_client_of_dtls_1_2_gets_in_with_its_cookie() {
+fn a_dtls_1_2_client_is_accepted_with_its_cookie() {
     let mut server = Pair::new(&identity()).server;
     let now = Instant::now();
-    let own = Identity::nobody().expect("an identity");
-    let mut client = dimpl::Dtls::new_12(Arc::default(), own.shown(), now);
+    let own_identity = Identity::anonymous().expect("an identity");
+    let mut client = dimpl::Dtls::new_12(Arc::default(), own_identity.to_dtls(), now);
     client.set_active(true);
-    let (mut buffer, mut under_way) = (vec![0; 4096], VecDeque::new());
+    let (mut buffer, mut in_flight) = (vec![0; 4096], VecDeque::new());
     let (mut flights, mut is_connected) = (0, false);
     client.handle_timeout(now).expect("a first flight");
     loop {
         loop {
             match client.poll_output(&mut buffer) {
-                dimpl::Output::Packet(datagram) => under_way.push_back(datagram.to_vec()),
+                dimpl::Output::Packet(datagram) => in_flight.push_back(datagram.to_vec()),
                 dimpl::Output::Connected => is_connected = true,
                 dimpl::Output::Timeout(_) => break,
                 _ => {}
             }
         }
-        let Some(datagram) = under_way.pop_front() else { break };
+        let Some(datagram) = in_flight.pop_front() else { break };
         flights += 1;
-        for answer in server.handle_datagram(now, address(1), &datagram, || true).datagrams {
+        for response in server.handle_datagram(now, address(1), &datagram, || true).datagrams {
             assert_eq!(server.contains(address(1)), flights > 1);
-            client.handle_packet(&answer).expect("an answer that it understands");
+            client.handle_packet(&response).expect("a valid response");
         }
     }
     assert!(is_connected);
@@ -377,19 +382,19 @@ fn a_client_of_dtls_1_2_gets_in_with_its_cookie() {
 }
 
 #[test]
-fn a_flood_of_handshakes_evicts_its_own() {
+fn a_flood_of_handshakes_evicts_only_handshakes_of_the_same_peer() {
     let mut server = Pair::new(&identity()).server;
     let now = Instant::now();
     let honest = SocketAddr::from(([198, 51, 100, 1], 1));
-    let (_, second) = asking(&mut server, now, honest);
+    let (_, second) = flights(&mut server, now, honest);
     server.handle_datagram(now, honest, &second, || true);
     let ports = || 1..=u16::try_from(MAX_HANDSHAKES_PER_PEER + 8).expect("few");
     for port in ports() {
-        let (_, second) = asking(&mut server, now, address(port));
+        let (_, second) = flights(&mut server, now, address(port));
         server.handle_datagram(now, address(port), &second, || true);
     }
-    let begun = ports().filter(|port| server.state(address(*port)) == State::Handshake);
-    assert_eq!(begun.count(), MAX_HANDSHAKES_PER_PEER);
+    let unfinished = ports().filter(|port| server.state(address(*port)) == State::Handshake);
+    assert_eq!(unfinished.count(), MAX_HANDSHAKES_PER_PEER);
     assert_eq!(server.state(honest), State::Handshake);
 }
 
@@ -397,7 +402,7 @@ fn a_flood_of_handshakes_evicts_its_own() {
 fn garbage_opens_nothing() {
     let mut server = Pair::new(&identity()).server;
     let now = Instant::now();
-    let (first, second) = asking(&mut server, now, address(1));
+    let (first, second) = flights(&mut server, now, address(1));
     let mut garbage = vec![vec![], b"\x16".to_vec(), b"\x16\xfe\xfd garbage of the part".to_vec()];
     garbage.extend((0..first.len()).map(|end| first[..end].to_vec()));
     garbage.extend((0..second.len()).map(|end| second[..end].to_vec()));
@@ -407,7 +412,7 @@ fn garbage_opens_nothing() {
     }
 }
 
-/// What anybody can send from the address of a peer.
+/// Datagrams that an attacker can send from the address of a peer.
 fn forgeries() -> Vec<Vec<u8>> {
     let mut all = vec![b"\x16\xfe\xfd garbage".to_vec(), b"\x30garbage".to_vec()];
     for (kind, epoch) in (20..=26).flat_map(|kind| (0..=3).map(move |epoch| (kind, epoch))) {
@@ -426,7 +431,7 @@ fn forged_records_end_neither_a_session_nor_a_handshake() {
     let identity = identity();
     let mut pair = Pair::new(&identity);
     pair.open(&trusting(&identity), "peer.test");
-    let (_, second) = asking(&mut pair.server, pair.now, address(6000));
+    let (_, second) = flights(&mut pair.server, pair.now, address(6000));
     pair.server.handle_datagram(pair.now, address(6000), &second, || true);
     for forged in forgeries() {
         pair.server.handle_datagram(pair.now, address(5000), &forged, || true);
@@ -438,9 +443,9 @@ fn forged_records_end_neither_a_session_nor_a_handshake() {
     }
 }
 
-/// What was not authenticated keeps no session.
+/// Only authenticated records keep a session alive.
 #[test]
-fn forged_records_do_not_keep_an_idle_session() {
+fn forged_records_do_not_keep_an_idle_session_alive() {
     let identity = identity();
     let mut pair = Pair::new(&identity);
     pair.open(&trusting(&identity), "peer.test");
@@ -452,7 +457,7 @@ fn forged_records_do_not_keep_an_idle_session() {
 }
 
 #[test]
-fn a_key_of_another_kind_is_refused_with_the_reason() {
+fn a_key_other_than_ecdsa_is_refused_with_the_reason() {
     let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).expect("a key");
     let certificate = rcgen::CertificateParams::new(vec!["peer.test".to_owned()])
         .and_then(|params| params.self_signed(&key))

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::{Shared, is_record};
 use crate::sctp::client::{Clients, Known, Protected, Unprotected, over_dtls};
-use crate::sctp::dtls::{Acceptance, Ending, Identity, MAX_OVERHEAD, Trust};
+use crate::sctp::dtls::{EndReason, Identity, MAX_OVERHEAD, Role, Trust};
 use crate::sctp::listener::SctpOverIp;
 use crate::sctp::{SctpListenParameters, SctpListener};
 use crate::test_ports::own_port;
@@ -39,7 +39,7 @@ async fn open(
     let clients = Clients::new(port, AssociationConfig::default());
     let name = ServerName::try_from("peer.test").expect("a name");
     let trust = Trust { verifier: parameters.server_verifier().expect("a verifier"), name };
-    let own = Identity::nobody().expect("an identity");
+    let own = Identity::anonymous().expect("an identity");
     let address = SocketAddr::from(([127, 0, 0, 1], listener.port()));
     timeout(PATIENCE, clients.open_dtls(address, Known::default(), &own, trust))
         .await
@@ -105,7 +105,7 @@ async fn a_server_that_is_not_trusted_gets_no_init() {
     let other = identity();
     let trusting = SecurityParameters::platform().with_roots([other.certificate().clone()]);
     let refused = open(&listener, &trusting).await.expect_err("nobody vouches for it");
-    assert!(matches!(refused, Unprotected::Session(Ending::Broken(_))), "{refused:?}");
+    assert!(matches!(refused, Unprotected::Session(EndReason::Failed(_))), "{refused:?}");
     assert_eq!(listener.counters().packets_in, 0);
     assert_eq!(listener.associations(), 0);
 }
@@ -116,11 +116,11 @@ async fn a_host_without_a_listener_refuses() {
     let name = ServerName::try_from("peer.test").expect("a name");
     let verifier = SecurityParameters::platform().accept_any_certificate().server_verifier();
     let trust = Trust { verifier: verifier.expect("a verifier"), name };
-    let own = Identity::nobody().expect("an identity");
+    let own = Identity::anonymous().expect("an identity");
     let address = SocketAddr::from(([127, 0, 0, 1], 5_000));
     let open = clients.open_dtls(address, Known::default(), &own, trust);
     let refused = timeout(PATIENCE, open).await.expect("in time").expect_err("nobody is there");
-    assert!(matches!(refused, Unprotected::Session(Ending::Refused)), "{refused:?}");
+    assert!(matches!(refused, Unprotected::Session(EndReason::Refused)), "{refused:?}");
 }
 
 /// An SCTP packet with a COOKIE ACK.
@@ -161,7 +161,7 @@ fn records_and_packets_are_distinguished_whatever_the_ports() {
 fn a_forged_hello_does_not_affect_a_plaintext_association() {
     let identity = identity();
     let own = Identity::new(identity.certificate(), identity.key()).expect("an identity");
-    let shared = Shared::new(Acceptance::Anyone(own));
+    let shared = Shared::new(Role::Server(own));
     let forged = [&b"\x16\xfe\xfd"[..], &[0; 28]].concat();
     let mut arrivals = vec![train(&[forged])];
     shared.divert(&mut arrivals, Some(7), |_| true);
@@ -179,7 +179,7 @@ fn a_forged_hello_does_not_affect_a_plaintext_association() {
 fn records_among_packets_are_extracted_one_by_one() {
     let identity = identity();
     let own = Identity::new(identity.certificate(), identity.key()).expect("an identity");
-    let shared = Shared::new(Acceptance::Anyone(own));
+    let shared = Shared::new(Role::Server(own));
     let clear = packet(40_000, 7);
     let forged = [&[22, 0xfe, 0xfd][..], &[0; 13]].concat();
     let mut arrivals = vec![train(&[clear.clone(), forged, clear.clone()])];

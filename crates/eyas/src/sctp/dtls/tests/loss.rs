@@ -1,24 +1,25 @@
-//! Handshakes over paths that lose and delay.
+//! Handshakes over paths that lose and reorder packets.
 
 use std::time::Duration;
 
 use super::*;
 
-/// What becomes of a datagram.
+/// What happens to a datagram.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fate {
-    Passes,
+    Delivered,
     Lost,
-    /// It arrives after this many that were sent later, or when nothing else is under way.
+    /// It arrives after this many that were sent later, or when nothing else is in flight.
     Overtaken(usize),
 }
 
-/// Datagrams whose fates are known, in the order in which they are sent; all others pass.
+/// A path with a fate for each datagram, in the order of sending; all further ones are delivered.
 struct Path {
     pair: Pair,
     fates: VecDeque<Fate>,
-    /// What is under way: how many others arrive before it, whether the client sent it, and it.
-    under_way: VecDeque<(usize, bool, Vec<u8>)>,
+    /// Datagrams in flight: how many others arrive first, whether the client sent it, and its
+    /// bytes.
+    in_flight: VecDeque<(usize, bool, Vec<u8>)>,
 }
 
 impl Path {
@@ -29,20 +30,20 @@ impl Path {
             false => self.pair.at_server.extend(packets),
         }
         for datagram in out.datagrams {
-            let after = match self.fates.pop_front().unwrap_or(Fate::Passes) {
-                Fate::Passes => 0,
+            let after = match self.fates.pop_front().unwrap_or(Fate::Delivered) {
+                Fate::Delivered => 0,
                 Fate::Lost => continue,
                 Fate::Overtaken(by) => by,
             };
-            self.under_way.push_back((after, by_client, datagram.to_vec()));
+            self.in_flight.push_back((after, by_client, datagram.to_vec()));
         }
     }
 
-    /// Carries until nothing is under way.
-    fn carry(&mut self) {
-        while let Some((after, by_client, datagram)) = self.under_way.pop_front() {
-            if after > 0 && !self.under_way.is_empty() {
-                self.under_way.push_back((after - 1, by_client, datagram));
+    /// Delivers datagrams until none is in flight.
+    fn deliver(&mut self) {
+        while let Some((after, by_client, datagram)) = self.in_flight.pop_front() {
+            if after > 0 && !self.in_flight.is_empty() {
+                self.in_flight.push_back((after - 1, by_client, datagram));
                 continue;
             }
             let now = self.pair.now;
@@ -63,65 +64,65 @@ impl Path {
         for (_, out) in self.pair.server.handle_timeout(now) {
             self.send(out, false);
         }
-        self.carry();
+        self.deliver();
     }
 }
 
-/// How long it takes until a packet of an association has come to the server and one back.
-fn passes(identity: &ServerIdentity, fates: &[Fate]) -> Option<Duration> {
+/// Returns how long it takes until a packet has reached the server and another one has come back.
+fn round_trip(identity: &ServerIdentity, fates: &[Fate]) -> Option<Duration> {
     let fates = fates.iter().copied().collect();
-    let mut path = Path { pair: Pair::new(identity), fates, under_way: VecDeque::new() };
-    let begun = path.pair.now;
-    let own = Identity::nobody().expect("an identity");
+    let mut path = Path { pair: Pair::new(identity), fates, in_flight: VecDeque::new() };
+    let started = path.pair.now;
+    let own_identity = Identity::anonymous().expect("an identity");
     let trust = trust(&trusting(identity), "peer.test");
-    let out = path.pair.client.open(begun, address(9899), &own, trust, None);
+    let out = path.pair.client.open(started, address(9899), &own_identity, trust, None);
     path.send(out, true);
-    path.carry();
-    while path.pair.now - begun < Duration::from_secs(30) {
+    path.deliver();
+    while path.pair.now - started < Duration::from_secs(30) {
         if matches!(path.pair.client.state(address(9899)), State::Over(_)) {
             return None;
         }
         let now = path.pair.now;
-        let out = path.pair.client.send(now, address(9899), [&b"there"[..]].into_iter());
+        let out = path.pair.client.send(now, address(9899), [&b"hello"[..]].into_iter());
         path.send(out, true);
-        path.carry();
+        path.deliver();
         if !path.pair.at_server.is_empty() {
             let out = path.pair.server.send(now, address(5000), [&b"back"[..]].into_iter());
             path.send(out, false);
-            path.carry();
+            path.deliver();
         }
         if !path.pair.at_client.is_empty() {
-            return Some(now - begun);
+            return Some(now - started);
         }
         path.wait(Duration::from_millis(250));
     }
     None
 }
 
-/// Whether a session comes up soon enough that with these fates one flight was sent again at most
-/// three times.
-fn comes_up(identity: &ServerIdentity, fates: &[Fate]) {
-    let took = passes(identity, fates);
+/// Asserts that a session is established so soon, with these fates, that a flight was retransmitted
+/// at most three times.
+fn assert_established(identity: &ServerIdentity, fates: &[Fate]) {
+    let took = round_trip(identity, fates);
     assert!(took.is_some_and(|took| took < Duration::from_secs(8)), "{fates:?}: {took:?}");
 }
 
 #[test]
 fn a_handshake_completes_whatever_is_lost() {
     let identity = identity();
-    for (one, next) in (0..10).flat_map(|one| (1..3).map(move |next| (one, one + next))) {
-        let mut fates = [Fate::Passes; 12];
-        fates[one] = Fate::Lost;
-        fates[next] = Fate::Lost;
-        comes_up(&identity, &fates);
+    for (first, second) in (0..10).flat_map(|one| (1..3).map(move |gap| (one, one + gap))) {
+        let mut fates = [Fate::Delivered; 12];
+        fates[first] = Fate::Lost;
+        fates[second] = Fate::Lost;
+        assert_established(&identity, &fates);
     }
 }
 
 #[test]
 fn a_handshake_completes_whatever_is_reordered() {
     let identity = identity();
-    for (one, by) in (0..10).flat_map(|one| [1, 3].map(move |by| (one, by))) {
-        let mut fates = [Fate::Passes; 12];
-        fates[one] = Fate::Overtaken(by);
-        comes_up(&identity, &fates);
+    for (index, by) in (0..10).flat_map(|index| [1, 3].map(move |by| (index, by))) {
+        let mut fates = [Fate::Delivered; 12];
+        fates[index] = Fate::Overtaken(by);
+        assert_established(&identity, &fates);
     }
 }
