@@ -27,7 +27,8 @@ const FULL_PAUSE: Duration = Duration::from_millis(1);
 /// See the [module](self). It never blocks.
 #[derive(Debug)]
 pub(crate) struct DatagramSocket {
-    /// Raw sockets are like those of UDP here: they can be read, written, or have something to report.
+    /// Raw sockets are like those of UDP here: they can be read, written, or have something to
+    /// report.
     socket: UdpSocket,
 }
 
@@ -67,7 +68,8 @@ impl DatagramSocket {
             ready!(self.socket.poll_recv_ready(cx))?;
             match self.try_read(&mut read) {
                 Err(error)
-                    if error.kind() == io::ErrorKind::WouldBlock || icmp::is_a_report(&error) => {}
+                    if error.kind() == io::ErrorKind::WouldBlock
+                        || icmp::is_icmp_report(&error) => {}
                 done => return Poll::Ready(done),
             }
         }
@@ -100,7 +102,7 @@ impl DatagramSocket {
     pub(crate) fn send(&self, mut send: impl FnMut() -> io::Result<()>) -> io::Result<()> {
         for _ in 1..MAX_SENDS {
             match send() {
-                Err(error) if icmp::is_a_report(&error) => {}
+                Err(error) if icmp::is_icmp_report(&error) => {}
                 sent => return sent,
             }
         }

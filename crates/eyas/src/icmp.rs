@@ -2,7 +2,7 @@
 //!
 //! For an unconnected UDP socket this is the only source of ICMP errors. For a TCP connect it is
 //! the only way to learn who sent the error, and over IPv6 to notice errors that arrived during the
-//! call (`attempt/tcp_connect.rs`). A socket with reports enabled must expect [`is_a_report`]
+//! call (`attempt/tcp_connect.rs`). A socket with reports enabled must expect [`is_icmp_report`]
 //! errors: the kernel also returns the report as the error of whichever call comes next.
 
 use std::io::{self, IoSliceMut};
@@ -22,8 +22,8 @@ const ICMP_UNREACHABLE: u8 = 3;
 const ICMP6_UNREACHABLE: u8 = 1;
 /// ICMPv6: parameter problem (RFC 4443 §3.4).
 const ICMP6_PARAMETER_PROBLEM: u8 = 4;
-/// Bytes of the packet in question that are looked at, behind the header of IP or UDP: of SCTP those
-/// are ports and tag, and the tag of an INIT.
+/// Bytes of the packet in question that are looked at, behind the header of IP or UDP: of SCTP
+/// those are ports and tag, and the tag of an INIT.
 const PEEKED: usize = 20;
 
 /// One report.
@@ -34,8 +34,8 @@ pub(crate) struct Report {
     pub(crate) cause: IcmpCause,
     /// The router or host that says so; `None` if this host itself does.
     pub(crate) by: Option<IpAddr>,
-    /// How the packet begins behind the header of IP or UDP, as far as it is quoted; `None` for what
-    /// this host itself says.
+    /// How the packet begins behind the header of IP or UDP, as far as it is quoted; `None` for
+    /// what this host itself says.
     pub(crate) quoted: Option<Bytes>,
 }
 
@@ -100,7 +100,7 @@ fn set_reports(socket: &impl AsFd, family: Family, wanted: bool) -> io::Result<(
 }
 
 /// Returns whether an error of a call concerns an earlier packet rather than the call.
-pub(crate) fn is_a_report(error: &io::Error) -> bool {
+pub(crate) fn is_icmp_report(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
         Some(
@@ -118,7 +118,8 @@ pub(crate) fn is_a_report(error: &io::Error) -> bool {
     )
 }
 
-/// Takes the next report out of the queue; `None` in the place of one that says nothing about a path.
+/// Takes the next report out of the queue; `None` in the place of one that says nothing about a
+/// path.
 ///
 /// # Errors
 /// [`io::ErrorKind::WouldBlock`] once none is left.

@@ -43,7 +43,7 @@ pub(super) async fn connect(socket: Socket, to: SocketAddr) -> Result<TcpStream,
         let error = stream.take_error().map_err(local)?;
         let report = if hears { icmp_report(&stream) } else { None };
         if let Some(error) = error
-            && !(icmp::is_a_report(&error) && stream.peer_addr().is_ok())
+            && !(icmp::is_icmp_report(&error) && stream.peer_addr().is_ok())
         {
             return Err(report.map_or_else(|| of_connect(&error), |report| of_report(&report)));
         }
@@ -71,7 +71,7 @@ fn deafen(stream: TcpStream, family: Family, mut heard: bool) -> io::Result<TcpS
     icmp::stop_reports(&stream, family)?;
     // What came before that is still the error of the next call.
     if let Some(error) = stream.take_error()? {
-        if !icmp::is_a_report(&error) {
+        if !icmp::is_icmp_report(&error) {
             return Err(error);
         }
         heard = true;

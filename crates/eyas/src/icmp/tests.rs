@@ -46,7 +46,7 @@ fn a_report_has_its_cause_its_sender_and_its_subject() {
         // The discard port of this host, where nobody listens.
         let nobody = SocketAddr::new(ip, 9);
         socket.send_to(b"hello", nobody).unwrap();
-        assert!(is_a_report(&socket.recv(&mut [0; 1]).unwrap_err()));
+        assert!(is_icmp_report(&socket.recv(&mut [0; 1]).unwrap_err()));
         socket.set_nonblocking(true).unwrap();
         let report = read(&socket).unwrap().unwrap();
         let quoted = Some(Bytes::from_static(b"hello"));

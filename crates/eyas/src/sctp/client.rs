@@ -143,7 +143,7 @@ impl Clients {
         let hub = task::start(EndpointConfig::default(), vec![wire], Homes::One, None)?;
         let rto = known.rtt.map(first_timeout);
         sessions.open(remote, own, trust, rto);
-        let version = match sessions.handshaken(remote).await {
+        let version = match sessions.handshake_ended(remote).await {
             State::Up(version) => version,
             State::Handshake => return Err(Unprotected::Session(EndReason::TimedOut)),
             State::Over(ending) => return Err(Unprotected::Session(ending)),

@@ -132,7 +132,7 @@ impl Hub {
 
     /// Passes DTLS records among the datagrams received on this wire to their sessions.
     pub(super) fn divert(&self, wire: usize, arrivals: &mut Arrivals) {
-        if let Some(sessions) = self.wires[wire].beside() {
+        if let Some(sessions) = self.wires[wire].dtls_sessions() {
             let port = self.lock().endpoint.config().listen_port;
             sessions.divert(arrivals, port, |remote| self.lock().endpoint.has_path_to(remote));
         }
@@ -178,7 +178,7 @@ impl Hub {
     /// (RFC 6951 §5.4).
     fn port_towards(&self, state: &State, options: &ConnectOptions) -> u16 {
         let Some(remote) = options.remotes.first().copied() else { return 0 };
-        let wire = self.wires.iter().find(|wire| wire.leads_to(remote));
+        let wire = self.wires.iter().find(|wire| wire.can_reach(remote));
         let port = wire.map_or(0, |wire| wire.local().port());
         if state.ports.is_used(port, options.remote_port) { 0 } else { port }
     }

@@ -95,7 +95,7 @@ impl SctpListener {
             let own = Identity::new(identity.certificate(), identity.key())
                 .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
             for wire in &mut wires {
-                protected.push(wire.dtls_beside(own.clone())?);
+                protected.push(wire.share_with_dtls(own.clone())?);
             }
         }
         let mut port = parameters.addresses.first().map_or(0, SocketAddr::port);
@@ -190,7 +190,13 @@ impl SctpListener {
     /// Returns the number of DTLS sessions, with or without an association.
     #[cfg(test)]
     pub(super) fn sessions(&self) -> usize {
-        self.hub.0.wires.iter().filter_map(Wire::beside).map(|sessions| sessions.count()).sum()
+        self.hub
+            .0
+            .wires
+            .iter()
+            .filter_map(Wire::dtls_sessions)
+            .map(|sessions| sessions.count())
+            .sum()
     }
 
     /// Returns the protocol's counters. The kernel's SCTP is not included.

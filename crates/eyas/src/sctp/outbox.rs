@@ -33,7 +33,7 @@ impl Outbox {
                 Ok(()) => {
                     if let Some(tap) = tap {
                         let routed = || self.sources.source(remote);
-                        let source = wires[index].end(transmit.local.or_else(routed));
+                        let source = wires[index].local_for(transmit.local.or_else(routed));
                         tap.passed(&Train {
                             source,
                             destination: remote,
@@ -65,7 +65,7 @@ impl Outbox {
 
     /// Routes or addresses have changed.
     pub(super) fn forget_sources(&mut self) {
-        self.sources.forget();
+        self.sources.clear();
     }
 }
 

@@ -176,7 +176,7 @@ impl Wires {
             if let Input::Packets(received) = arrival {
                 tap.passed(&Train {
                     source: received.remote,
-                    destination: wire.end(received.local),
+                    destination: wire.local_for(received.local),
                     ecn: received.ecn,
                     contents: &received.contents,
                     segment_size: received.segment_size,

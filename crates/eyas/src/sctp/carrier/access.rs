@@ -8,25 +8,25 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::IPPROTO_SCTP;
 
-/// A kernel that speaks SCTP in this network namespace keeps its tables here.
+/// Exists if the kernel provides SCTP in this network namespace.
 const KERNEL_TABLES: &str = "/proc/net/sctp";
 
-/// How protocol 132 can be sent from here.
+/// How this process can send protocol 132.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     /// Through raw sockets.
     Raw,
-    /// Through the kernel, which speaks SCTP itself: a second speaker beside it would get its
-    /// packets answered by the kernel.
+    /// Through the kernel's own SCTP: it would respond to the packets of a second implementation
+    /// beside it.
     Kernel,
-    /// Not at all, and why.
+    /// Not at all, for this reason.
     None(String),
 }
 
-/// Returns how protocol 132 can be sent from here; determined once per process.
+/// Returns how this process can send protocol 132; determined once.
 pub(crate) fn access() -> &'static Access {
     static ACCESS: OnceLock<Access> = OnceLock::new();
-    ACCESS.get_or_init(find_out)
+    ACCESS.get_or_init(detect)
 }
 
 /// Checks whether SCTP can run directly over IP here, either through raw sockets or through the
@@ -41,12 +41,14 @@ pub fn direct_access() -> Result<(), &'static str> {
     }
 }
 
-fn find_out() -> Access {
+fn detect() -> Access {
     let open = |kind| Socket::new(Domain::IPV4, kind, Some(Protocol::from(IPPROTO_SCTP)));
     if Path::new(KERNEL_TABLES).exists() {
         return match open(Type::STREAM) {
             Ok(_) => Access::Kernel,
-            Err(error) => Access::None(format!("the kernel speaks SCTP but not to us: {error}")),
+            Err(error) => {
+                Access::None(format!("the kernel has SCTP but refuses a socket: {error}"))
+            }
         };
     }
     match open(Type::RAW) {

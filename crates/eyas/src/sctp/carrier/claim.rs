@@ -11,15 +11,15 @@ use std::net::IpAddr;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// The names of claims begin so; port and address follow.
+/// The prefix of the names of claims; port and address follow.
 const NAME: &str = "eyas-sctp-132/";
 /// Where the kernel lists the Unix sockets of this network namespace.
 const TABLE: &str = "/proc/thread-self/net/unix";
 
-/// A port that is listened at over raw IP, as long as this lives.
+/// The claim to a port over raw IP, until it is dropped.
 #[derive(Debug)]
 pub(in crate::sctp) struct Claim {
-    /// Nothing is ever sent to it.
+    /// Held only for its name; nothing is ever sent to it.
     _socket: UnixDatagram,
 }
 
@@ -30,7 +30,7 @@ impl Claim {
     /// [`io::ErrorKind::AddrInUse`] if it is claimed, there or at all addresses of the family.
     pub(in crate::sctp) fn take(ip: IpAddr, port: u16) -> io::Result<Self> {
         let taken = || {
-            let what = format!("somebody else listens for SCTP over IP at port {port} already");
+            let what = format!("another listener already uses port {port} for SCTP over IP");
             io::Error::new(io::ErrorKind::AddrInUse, what)
         };
         let name = SocketAddr::from_abstract_name(format!("{NAME}{port}/{ip}"))?;
@@ -38,7 +38,7 @@ impl Claim {
             io::ErrorKind::AddrInUse => taken(),
             _ => error,
         })?;
-        // Without the table the name alone has to do.
+        // If the table cannot be read, only an identical name is detected.
         let table = fs::read_to_string(TABLE).unwrap_or_default();
         if table.lines().filter_map(claimed).any(|other| overlaps(other, (ip, port))) {
             return Err(taken());
@@ -47,7 +47,7 @@ impl Claim {
     }
 }
 
-/// Returns what a line of the table claims.
+/// Parses the address and port that a line of the table claims.
 fn claimed(line: &str) -> Option<(IpAddr, u16)> {
     let (_, name) = line.split_once(NAME)?;
     let (port, ip) = name.trim_end().split_once('/')?;
@@ -72,7 +72,7 @@ mod tests {
     const ALL: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
     const ONE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
     const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
-    const SIX: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+    const ALL_V6: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
 
     fn is_refused(ip: IpAddr, port: u16) -> bool {
         Claim::take(ip, port).is_err_and(|error| error.kind() == io::ErrorKind::AddrInUse)
@@ -84,8 +84,9 @@ mod tests {
         let port = 1 + (std::process::id() % 30_000) as u16;
         let first = Claim::take(ONE, port).unwrap();
         assert!(is_refused(ONE, port));
-        assert!(is_refused(ALL, port), "that would be this address, too");
-        let others = [Claim::take(OTHER, port), Claim::take(SIX, port), Claim::take(ONE, port + 1)];
+        assert!(is_refused(ALL, port), "all addresses include this one");
+        let others =
+            [Claim::take(OTHER, port), Claim::take(ALL_V6, port), Claim::take(ONE, port + 1)];
         assert!(others.iter().all(Result::is_ok));
         drop((first, others));
         let all = Claim::take(ALL, port).unwrap();
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_the_table_are_read() {
+    fn lines_of_the_table_are_parsed() {
         let line =
             "0000000000000000: 00000002 00000000 00000000 0002 01 4711 @eyas-sctp-132/80/::1";
         assert_eq!(claimed(line), Some((Ipv6Addr::LOCALHOST.into(), 80)));

@@ -1,10 +1,10 @@
-//! SCTP inside DTLS records inside UDP (RFC 8261): clear packets on this side, records on the
+//! SCTP inside DTLS records inside UDP (RFC 8261): decrypted packets on this side, records on the
 //! socket.
 //!
-//! A server accepts both kinds on one UDP port. Its wire for clear SCTP reads the socket and hands
-//! over what is a record, so the two never mix, and clear packets are never mistaken for protected
-//! ones. Each datagram is judged by its contents, because addresses can be forged: a session at an
-//! address takes nothing from a clear association there, nor the other way round.
+//! A server accepts both kinds on one UDP port. Its wire for unencrypted SCTP reads the socket and
+//! hands over the records, so the two never mix, and unencrypted packets are never mistaken for
+//! protected ones. Each datagram is classified by its contents, because addresses can be forged: a
+//! session and an unencrypted association with the same address never receive each other's packets.
 
 #[cfg(test)]
 mod tests;
@@ -24,18 +24,18 @@ use super::udp::UdpCarrier;
 use super::{Arrivals, ReceiveBuffers};
 use crate::sctp::dtls::{Identity, Outcome, Role, Sessions, State, Trust, looks_like_record};
 
-/// Packets taken out of records that nobody has read yet; more are lost, as on any path.
+/// The maximum number of decrypted packets that wait to be read; more are lost, as on any path.
 const MAX_INBOX: usize = 1024;
-/// Records that the socket did not take yet; more are lost.
+/// The maximum number of records that wait for the socket; more are lost.
 const MAX_OUTBOX: usize = 1024;
 
-/// The sessions of a socket, shared by those that read it and those that send through it.
+/// The sessions of a socket, shared by the wire that reads it and the one that sends through it.
 #[derive(Debug)]
 pub(crate) struct Shared {
     inner: Mutex<Inner>,
-    /// Something came in, or a timer has moved.
+    /// Notified when something was received, or a timer has changed.
     pub(super) arrived: Notify,
-    /// A session came further.
+    /// Notified when the state of a session may have changed.
     changed: Notify,
 }
 
@@ -63,36 +63,38 @@ impl Shared {
         self.lock().sessions.count()
     }
 
-    /// Takes the records out of `arrivals`. What is left is in clear, for the SCTP port `port`. No
-    /// session begins with who `is_in_clear`.
+    /// Removes the records from `arrivals`. The rest is unencrypted, for the SCTP port `port`. No
+    /// session begins at an address for which `is_unencrypted` returns true.
     pub(crate) fn divert(
         &self,
         arrivals: &mut Arrivals,
         port: Option<u16>,
-        is_in_clear: impl Fn(SocketAddr) -> bool,
+        is_unencrypted: impl Fn(SocketAddr) -> bool,
     ) {
-        let can_be_for_here = |input: &Input| match input {
+        let may_concern_dtls = |input: &Input| match input {
             Input::Packets(received) => segments(received).any(|one| looks_like_record(&one)),
             input => matches!(input, Input::Unreachable { .. }),
         };
-        if !arrivals.iter().any(can_be_for_here) {
+        if !arrivals.iter().any(may_concern_dtls) {
             return;
         }
         let mut inner = self.lock();
         for input in std::mem::take(arrivals) {
-            if !can_be_for_here(&input) {
+            if !may_concern_dtls(&input) {
                 arrivals.push(input);
                 continue;
             }
             match input {
                 Input::Packets(received) => {
-                    let (records, clear): (Vec<_>, Vec<_>) =
+                    let (records, packets): (Vec<_>, Vec<_>) =
                         segments(&received).partition(|one| is_record(one, port));
-                    inner.handle(&received, &records, || !is_in_clear(received.remote));
-                    arrivals.extend(clear.into_iter().map(|one| alone(&received, one)));
+                    inner
+                        .handle_datagrams(&received, &records, || !is_unencrypted(received.remote));
+                    arrivals
+                        .extend(packets.into_iter().map(|packet| single_packet(&received, packet)));
                 }
                 input => {
-                    // It may be about either: the association in clear looks at what is quoted.
+                    // It may concern either: an unencrypted association checks the quoted packet.
                     inner.report(&input);
                     arrivals.push(input);
                 }
@@ -102,14 +104,14 @@ impl Shared {
         self.wake();
     }
 
-    /// Takes in all of what came in at a socket where nothing is in clear.
+    /// Handles everything that a socket without unencrypted traffic received.
     fn handle(&self, arrivals: Arrivals) {
         let mut inner = self.lock();
         for input in arrivals {
             match input {
                 Input::Packets(received) => {
                     let records: Vec<_> = segments(&received).collect();
-                    inner.handle(&received, &records, || true);
+                    inner.handle_datagrams(&received, &records, || true);
                 }
                 input => drop(inner.report(&input)),
             }
@@ -118,7 +120,7 @@ impl Shared {
         self.wake();
     }
 
-    /// Wakes those that wait, for something came in.
+    /// Wakes all waiters after something was received.
     fn wake(&self) {
         self.arrived.notify_one();
         self.changed.notify_waiters();
@@ -128,19 +130,19 @@ impl Shared {
     pub(crate) fn open(
         &self,
         remote: SocketAddr,
-        own: &Identity,
+        identity: &Identity,
         trust: Trust,
         initial_rto: Option<Duration>,
     ) {
         let mut inner = self.lock();
-        let out = inner.sessions.open(Instant::now(), remote, own, trust, initial_rto);
-        inner.take_out(remote, out, Fragmentation::Avoided);
+        let out = inner.sessions.open(Instant::now(), remote, identity, trust, initial_rto);
+        inner.queue(remote, out, Fragmentation::Avoided);
         drop(inner);
         self.arrived.notify_one();
     }
 
-    /// Waits until the handshake with this peer is over, one way or the other.
-    pub(crate) async fn handshaken(&self, remote: SocketAddr) -> State {
+    /// Waits until the handshake with this peer has completed or failed.
+    pub(crate) async fn handshake_ended(&self, remote: SocketAddr) -> State {
         loop {
             let changed = self.changed.notified();
             match self.lock().sessions.state(remote) {
@@ -153,15 +155,20 @@ impl Shared {
 }
 
 impl Inner {
-    /// Takes in datagrams, of a session or of somebody who may open one.
-    fn handle(&mut self, from: &Received, datagrams: &[Bytes], may_open: impl Fn() -> bool) {
+    /// Handles datagrams of a session, or of a client that may open one.
+    fn handle_datagrams(
+        &mut self,
+        from: &Received,
+        datagrams: &[Bytes],
+        may_open: impl Fn() -> bool,
+    ) {
         let (now, remote) = (Instant::now(), from.remote);
         for datagram in datagrams {
             let out = self.sessions.handle_datagram(now, remote, datagram, &may_open);
             let room = MAX_INBOX.saturating_sub(self.inbox.len());
             let packets = out.packets.iter().filter(|packet| !packet.is_empty()).take(room);
-            self.inbox.extend(packets.map(|packet| alone(from, packet.clone())));
-            self.take_out(remote, out, Fragmentation::Avoided);
+            self.inbox.extend(packets.map(|packet| single_packet(from, packet.clone())));
+            self.queue(remote, out, Fragmentation::Avoided);
         }
     }
 
@@ -173,13 +180,13 @@ impl Inner {
         }
     }
 
-    fn take_out(&mut self, remote: SocketAddr, out: Outcome, fragmentation: Fragmentation) {
+    fn queue(&mut self, remote: SocketAddr, out: Outcome, fragmentation: Fragmentation) {
         let room = MAX_OUTBOX.saturating_sub(self.outbox.len());
         let datagrams = out.datagrams.into_iter().take(room);
         self.outbox.extend(datagrams.map(|one| (remote, one, fragmentation)));
     }
 
-    /// Sends what waits, in order, until the socket is full.
+    /// Sends queued records, in order, until the socket is full.
     fn flush(&mut self, udp: &UdpCarrier, socket: &Socket) -> io::Result<()> {
         while let Some((remote, datagram, fragmentation)) = self.outbox.front() {
             let transmit = Transmit {
@@ -192,7 +199,7 @@ impl Inner {
             };
             match udp.send(socket, &transmit) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
-                // Lost, as on any path: the handshake and SCTP repeat themselves.
+                // Lost, as on any path: the handshake and SCTP retransmit.
                 Ok(()) | Err(_) => drop(self.outbox.pop_front()),
             }
         }
@@ -200,15 +207,15 @@ impl Inner {
     }
 }
 
-/// Returns the datagrams of a train.
+/// Splits a train into its datagrams.
 fn segments(received: &Received) -> impl Iterator<Item = Bytes> + use<> {
     let (contents, size) = (received.contents.clone(), received.segment_size.max(1));
     let starts = (0..contents.len()).step_by(size);
     starts.map(move |start| contents.slice(start..contents.len().min(start + size)))
 }
 
-/// Returns one of the packets of a train.
-fn alone(train: &Received, contents: Bytes) -> Input {
+/// Returns one of the packets of a train as an input.
+fn single_packet(train: &Received, contents: Bytes) -> Input {
     Input::Packets(Received {
         local: train.local,
         remote: train.remote,
@@ -218,19 +225,19 @@ fn alone(train: &Received, contents: Bytes) -> Input {
     })
 }
 
-/// Returns whether a datagram is a record rather than an SCTP packet for this port. Of records, one
-/// in 2⁴⁸ names the port and has a correct checksum where SCTP has its own. Unencrypted packets
-/// always have one: only those inside DTLS omit it (RFC 9653).
+/// Returns whether a datagram is a record rather than an SCTP packet for this port. One record in
+/// 2⁴⁸ happens to have the port and a correct checksum where an SCTP packet has them. Unencrypted
+/// packets always have a checksum: only those inside DTLS omit it (RFC 9653).
 fn is_record(datagram: &[u8], port: Option<u16>) -> bool {
     looks_like_record(datagram) && !port.is_some_and(|port| is_packet_for(datagram, port))
 }
 
-/// One end of a UDP socket whose packets travel in records.
+/// Sends and receives the packets of a UDP socket in records.
 #[derive(Debug)]
 pub(super) struct DtlsCarrier {
     udp: UdpCarrier,
     shared: Arc<Shared>,
-    /// Whether nobody else reads the socket.
+    /// Whether this carrier reads the socket, rather than the wire for unencrypted SCTP.
     reads: bool,
 }
 
@@ -249,12 +256,12 @@ impl DtlsCarrier {
 
     pub(super) fn send(&self, socket: &Socket, transmit: &Transmit) -> io::Result<()> {
         let mut inner = self.shared.lock();
-        // A record once made cannot be taken back: there must be room first.
+        // A record cannot be discarded once it is created, so make room first.
         inner.flush(&self.udp, socket)?;
         let packets = transmit.contents.chunks(transmit.segment_size.max(1));
         let out = inner.sessions.send(Instant::now(), transmit.remote, packets);
-        inner.take_out(transmit.remote, out, transmit.fragmentation);
-        // What the socket does not take now goes before the next packet.
+        inner.queue(transmit.remote, out, transmit.fragmentation);
+        // What the socket does not accept now is sent before the next packet.
         let _ = inner.flush(&self.udp, socket);
         Ok(())
     }
@@ -268,26 +275,25 @@ impl DtlsCarrier {
     ) -> io::Result<()> {
         let mut datagrams = Arrivals::new();
         let received = self.udp.receive(socket, buffers, &mut datagrams);
-        // What belongs to no session is nobody's: in clear nothing is taken in here.
+        // Datagrams without a session are dropped: no unencrypted packets are expected here.
         self.shared.handle(datagrams);
-        self.take_inbox(socket, arrivals);
+        self.drain_inbox(socket, arrivals);
         received
     }
 
-    /// Reads the socket's error queue, which may concern a handshake. Packets are already decrypted
-    /// and stay.
-    pub(super) fn take_reports(&self, arrivals: &mut Arrivals) {
+    /// Removes the ICMP reports that concern a session. Packets are already decrypted and stay.
+    pub(super) fn handle_reports(&self, arrivals: &mut Arrivals) {
         let mut inner = self.shared.lock();
         arrivals.retain(|input| !inner.report(input));
         drop(inner);
         self.shared.changed.notify_waiters();
     }
 
-    /// Takes out what came in, and sends what is to be sent.
-    pub(super) fn take_inbox(&self, socket: &Socket, arrivals: &mut Arrivals) {
+    /// Returns the decrypted packets, and sends queued records.
+    pub(super) fn drain_inbox(&self, socket: &Socket, arrivals: &mut Arrivals) {
         let mut inner = self.shared.lock();
         arrivals.extend(inner.inbox.drain(..));
-        // A full socket says so again when there is something to send.
+        // If the socket is full, the next send reports it.
         let _ = inner.flush(&self.udp, socket);
     }
 
@@ -301,18 +307,18 @@ impl DtlsCarrier {
             return;
         }
         for (remote, out) in inner.sessions.handle_timeout(now) {
-            inner.take_out(remote, out, Fragmentation::Avoided);
+            inner.queue(remote, out, Fragmentation::Avoided);
         }
         let _ = inner.flush(&self.udp, socket);
         drop(inner);
         self.shared.changed.notify_waiters();
     }
 
-    /// Says goodbye to every peer.
+    /// Sends close_notify to every peer.
     pub(super) fn close(&self, socket: &Socket) {
         let mut inner = self.shared.lock();
         for (remote, out) in inner.sessions.close_all() {
-            inner.take_out(remote, out, Fragmentation::Avoided);
+            inner.queue(remote, out, Fragmentation::Avoided);
         }
         let _ = inner.flush(&self.udp, socket);
     }

@@ -35,7 +35,7 @@ sockopt_impl!(
     bool
 );
 
-/// Forbids fragmentation, and makes the kernel take packets up to the MTU of the interface.
+/// Forbids fragmentation, and makes the kernel accept packets up to the MTU of the interface.
 pub(super) fn forbid(socket: &Socket, is_ipv4: bool) -> io::Result<()> {
     if is_ipv4 {
         setsockopt(socket, MtuDiscoverV4, &libc::IP_PMTUDISC_PROBE)?;
@@ -57,7 +57,7 @@ fn allow(socket: &Socket, is_ipv4: bool) -> io::Result<()> {
 }
 
 /// Sends once with fragmentation allowed.
-pub(super) fn allowed_for(
+pub(super) fn with_fragmentation(
     socket: &Socket,
     is_ipv4: bool,
     send: impl FnOnce() -> io::Result<()>,

@@ -1,5 +1,5 @@
-//! Maps ICMP messages to SCTP (RFC 9260 §10), including the quoted part of the packet by which the
-//! core recognises its own.
+//! Maps ICMP messages to SCTP (RFC 9260 §10), including the quoted part of the packet, by which the
+//! core recognises its own packets.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use eyas_sctp::io::{Input, Unreachable};
 
 use crate::icmp::{IcmpCause, Report};
 
-/// Converts a report to an input of the core; a raw socket has no ports.
+/// Converts a report to an input of the core. The address of a raw socket has no port.
 pub(super) fn input(report: Report, is_udp: bool) -> Input {
     let Report { remote, cause, quoted, .. } = report;
     let remote = if is_udp { remote } else { SocketAddr::new(remote.ip(), 0) };

@@ -9,7 +9,7 @@
 //! | `fragmentation` | letting routers fragment a packet that is too big | RFC 8899 |
 //! | `source_cache` | choice of the socket for a packet | RFC 9260 §6.4 |
 //! | `claim` | one listener per port over raw IP | |
-//! | `owner` | which process has a UDP port that is taken | |
+//! | `owner` | which process uses a UDP port that is taken | |
 //! | `access` | whether this machine and user can send protocol 132 at all | |
 //!
 //! Sockets here never block. A [`Wire`] is one socket of one address family.
@@ -48,14 +48,14 @@ pub(crate) use source_cache::SourceCache;
 use udp::UdpCarrier;
 
 use crate::datagram_socket::DatagramSocket;
-use crate::icmp::is_a_report;
+use crate::icmp::is_icmp_report;
 use crate::sctp::dtls::{Identity, Role};
 
 /// The default UDP port for SCTP over UDP (RFC 6951 §5.1).
 pub const ENCAPSULATION_PORT: u16 = 9899;
 /// SCTP's number among the protocols of IP.
 pub(crate) const IPPROTO_SCTP: i32 = Transport::Sctp.ip_protocol() as i32;
-/// The kernel's buffer for packets, each way, in bytes; the kernel may give less.
+/// The size of the kernel's buffers, in bytes; the kernel may grant less.
 const SOCKET_BUFFER: usize = 4 * 1024 * 1024;
 /// ICMP reports read at a time.
 const MAX_REPORTS: usize = 32;
@@ -66,8 +66,8 @@ pub(crate) struct Wire {
     socket: DatagramSocket,
     kind: Kind,
     local: SocketAddr,
-    /// Where the records of DTLS go that come in here.
-    beside: Option<Arc<DtlsSessions>>,
+    /// The DTLS sessions whose records arrive at this socket.
+    dtls_sessions: Option<Arc<DtlsSessions>>,
 }
 
 #[derive(Debug)]
@@ -77,7 +77,7 @@ enum Kind {
     Raw(RawCarrier),
 }
 
-/// What came in at a wire.
+/// The inputs received from a wire.
 pub(crate) type Arrivals = Vec<Input>;
 
 impl Wire {
@@ -95,16 +95,17 @@ impl Wire {
         Self::new(socket, Kind::Dtls(DtlsCarrier::new(carrier, sessions, true)))
     }
 
-    /// Adds the other half of a UDP socket: accepting DTLS sessions with this certificate.
-    pub(crate) fn dtls_beside(&mut self, own: Identity) -> io::Result<Self> {
+    /// Creates a second wire for the same UDP socket, which accepts DTLS sessions with this
+    /// identity.
+    pub(crate) fn share_with_dtls(&mut self, identity: Identity) -> io::Result<Self> {
         let socket = self.socket.get().try_clone()?;
-        let sessions = DtlsSessions::new(Role::Server(own));
-        self.beside = Some(Arc::clone(&sessions));
-        let carrier = UdpCarrier::of(&socket)?;
+        let sessions = DtlsSessions::new(Role::Server(identity));
+        self.dtls_sessions = Some(Arc::clone(&sessions));
+        let carrier = UdpCarrier::new(&socket)?;
         Self::new(socket, Kind::Dtls(DtlsCarrier::new(carrier, sessions, false)))
     }
 
-    /// Returns the DTLS sessions, if it carries those.
+    /// Returns the DTLS sessions whose packets this wire sends and receives.
     pub(crate) fn sessions(&self) -> Option<&Arc<DtlsSessions>> {
         match &self.kind {
             Kind::Dtls(carrier) => Some(carrier.shared()),
@@ -112,9 +113,9 @@ impl Wire {
         }
     }
 
-    /// Returns the DTLS sessions whose records arrive here.
-    pub(crate) fn beside(&self) -> Option<&Arc<DtlsSessions>> {
-        self.beside.as_ref()
+    /// Returns the DTLS sessions that share the socket of this unencrypted wire, which reads it.
+    pub(crate) fn dtls_sessions(&self) -> Option<&Arc<DtlsSessions>> {
+        self.dtls_sessions.as_ref()
     }
 
     /// Opens a raw socket for protocol 132 at this address. Must be called inside a tokio runtime.
@@ -124,12 +125,12 @@ impl Wire {
     }
 
     fn new(socket: Socket, kind: Kind) -> io::Result<Self> {
-        // As much as the kernel gives: with less, throughput suffers and nothing else.
+        // The kernel may grant less, which only reduces throughput.
         let _ = socket.set_recv_buffer_size(SOCKET_BUFFER);
         let _ = socket.set_send_buffer_size(SOCKET_BUFFER);
         let local = socket.local_addr()?.as_socket().ok_or(io::ErrorKind::Unsupported)?;
         let socket = DatagramSocket::new(socket)?;
-        Ok(Self { socket, kind, local, beside: None })
+        Ok(Self { socket, kind, local, dtls_sessions: None })
     }
 
     /// Returns the address that it is bound to; the port is 0 for a raw socket.
@@ -140,8 +141,8 @@ impl Wire {
         }
     }
 
-    /// Returns this end of a packet: the known address if it is bound to all addresses.
-    pub(crate) fn end(&self, known: Option<IpAddr>) -> SocketAddr {
+    /// Returns the local address of a packet: `known` if the wire is bound to all addresses.
+    pub(crate) fn local_for(&self, known: Option<IpAddr>) -> SocketAddr {
         let mut local = self.local();
         if let Some(ip) = known.filter(|_| local.ip().is_unspecified()) {
             local.set_ip(ip);
@@ -151,7 +152,7 @@ impl Wire {
 
     /// Returns whether packets for `remote` are sent here: the family decides, and port 0 means
     /// protocol 132.
-    pub(crate) fn leads_to(&self, remote: SocketAddr) -> bool {
+    pub(crate) fn can_reach(&self, remote: SocketAddr) -> bool {
         self.local.is_ipv4() == remote.is_ipv4() && self.is_shared() == (remote.port() == 0)
     }
 
@@ -160,11 +161,11 @@ impl Wire {
         matches!(self.kind, Kind::Raw(_))
     }
 
-    /// Sends a train of packets. What the path does not take counts as lost, as on any path.
+    /// Sends a train of packets. Packets that are too large for the path count as lost.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] when the socket is full, and what else keeps packets from
-    /// leaving.
+    /// [`io::ErrorKind::WouldBlock`] if the socket is full, or another error if the packets cannot
+    /// be sent.
     pub(crate) fn try_send(&self, transmit: &Transmit) -> io::Result<()> {
         let socket = self.socket.get();
         self.socket.send(|| match &self.kind {
@@ -186,7 +187,7 @@ impl Wire {
         self.socket.readable().await
     }
 
-    /// Waits until the socket takes packets again.
+    /// Waits until the socket accepts packets again.
     pub(crate) async fn writable(&self) -> io::Result<()> {
         self.socket.writable().await
     }
@@ -194,7 +195,7 @@ impl Wire {
     /// Reads what is available for this readiness, at most one batch.
     ///
     /// # Errors
-    /// What says something about the socket and not about a packet.
+    /// If the error concerns the socket and not a single packet.
     pub(crate) fn receive(
         &self,
         ready: Ready,
@@ -203,7 +204,7 @@ impl Wire {
     ) -> io::Result<()> {
         let socket = self.socket.get();
         if let Kind::Dtls(carrier) = &self.kind {
-            carrier.take_inbox(&socket, arrivals);
+            carrier.drain_inbox(&socket, arrivals);
         }
         let mut has_reports = ready.is_error();
         if ready.is_readable() {
@@ -213,8 +214,8 @@ impl Wire {
                 Kind::Raw(carrier) => carrier.receive(&socket, buffers, arrivals),
             });
             match received {
-                Err(error) if is_a_report(&error) => has_reports = true,
-                received => unless_empty(received)?,
+                Err(error) if is_icmp_report(&error) => has_reports = true,
+                received => ignore_empty(received)?,
             }
         }
         if has_reports {
@@ -223,7 +224,7 @@ impl Wire {
             self.socket.take_reports(MAX_REPORTS, take)?;
         }
         if let Kind::Dtls(carrier) = &self.kind {
-            carrier.take_reports(arrivals);
+            carrier.handle_reports(arrivals);
         }
         Ok(())
     }
@@ -231,7 +232,7 @@ impl Wire {
     /// Reads what is available now, at most one batch, without waiting for the runtime's readiness.
     ///
     /// # Errors
-    /// What says something about the socket and not about a packet.
+    /// If the error concerns the socket and not a single packet.
     pub(crate) fn receive_at_once(
         &self,
         buffers: &mut ReceiveBuffers,
@@ -244,9 +245,10 @@ impl Wire {
             Kind::Raw(carrier) => carrier.receive(&socket, buffers, arrivals),
         };
         match received {
-            // This only consumes the error; its details are read when the runtime reports readiness.
-            Err(error) if is_a_report(&error) => Ok(()),
-            received => unless_empty(received),
+            // This only consumes the error; its details are read when the runtime reports
+            // readiness.
+            Err(error) if is_icmp_report(&error) => Ok(()),
+            received => ignore_empty(received),
         }
     }
 
@@ -274,21 +276,21 @@ impl Wire {
 }
 
 /// Ignores the error that there is nothing to read.
-fn unless_empty(read: io::Result<()>) -> io::Result<()> {
+fn ignore_empty(read: io::Result<()>) -> io::Result<()> {
     match read {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
         read => read,
     }
 }
 
-/// Memory to receive into, used again and again.
+/// Reusable memory to receive into.
 #[derive(Debug)]
 pub(crate) struct ReceiveBuffers(Vec<Vec<u8>>);
 
 impl ReceiveBuffers {
     /// Trains read in one call.
     const TRAINS: usize = 8;
-    /// The most bytes of a train: the most that one IP packet can hold.
+    /// The maximum size of a train in bytes: that of one IP packet.
     const TRAIN: usize = 65_535;
 
     pub(crate) fn new() -> Self {

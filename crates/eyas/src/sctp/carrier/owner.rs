@@ -1,11 +1,11 @@
-//! Finds the process that has a UDP port of this host, as far as the kernel shows it to this user.
+//! Finds the process that uses a UDP port of this host, if this user may inspect it.
 
 use std::fs;
 use std::path::Path;
 
 /// Where the kernel lists the UDP sockets of this network namespace.
 const TABLES: [&str; 2] = ["/proc/thread-self/net/udp", "/proc/thread-self/net/udp6"];
-/// The most processes that are looked at.
+/// The maximum number of processes that are inspected.
 const MAX_PROCESSES: usize = 4096;
 
 /// Returns the program that uses this UDP port, with its process ID: "eyas (process 4711)".
@@ -14,15 +14,15 @@ pub(in crate::sctp) fn owner_of_udp_port(port: u16) -> Option<String> {
     let inode = tables.into_iter().find_map(|table| inode(&table, port).map(str::to_owned))?;
     let socket = format!("socket:[{inode}]");
     let entries = fs::read_dir("/proc").ok()?.flatten().map(|entry| entry.path());
-    let mut processes = entries.filter(|entry| number(entry).is_some()).take(MAX_PROCESSES);
-    let owner = processes.find(|process| has(process, &socket))?;
-    let number = number(&owner)?;
+    let mut processes = entries.filter(|entry| process_id(entry).is_some()).take(MAX_PROCESSES);
+    let owner = processes.find(|process| has_open(process, &socket))?;
+    let id = process_id(&owner)?;
     let name = fs::read_to_string(owner.join("comm")).ok()?;
-    Some(format!("{} (process {number})", name.trim_end()))
+    Some(format!("{} (process {id})", name.trim_end()))
 }
 
 /// Returns the process ID of an entry, if it is a process.
-fn number(entry: &Path) -> Option<u32> {
+fn process_id(entry: &Path) -> Option<u32> {
     entry.file_name()?.to_str()?.parse().ok()
 }
 
@@ -37,8 +37,8 @@ fn inode(table: &str, port: u16) -> Option<&str> {
     })
 }
 
-/// Returns whether a process has this open. Processes of other users cannot be inspected.
-fn has(process: &Path, socket: &str) -> bool {
+/// Returns whether a process has this socket open. Processes of other users cannot be inspected.
+fn has_open(process: &Path, socket: &str) -> bool {
     let Ok(descriptors) = fs::read_dir(process.join("fd")) else { return false };
     let mut links = descriptors.flatten().filter_map(|one| fs::read_link(one.path()).ok());
     links.any(|link| link.as_os_str() == socket)
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_the_table_are_read() {
+    fn lines_of_the_table_are_parsed() {
         let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   \
                      uid  timeout inode ref pointer drops\n  \
                      42: 0100007F:26AB 00000000:0000 07 00000000:00000000 00:00000000 00000000     \

@@ -19,12 +19,12 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::{Arrivals, IPPROTO_SCTP, ReceiveBuffers, fragmentation};
 
-/// Packets read before others get a turn.
+/// The maximum number of packets read before other sockets get a turn.
 const BATCH: usize = 64;
-/// The least length of an IPv4 header.
+/// The minimum length of an IPv4 header.
 const IPV4_HEADER: usize = 20;
 
-/// What a raw socket of SCTP needs beside the socket itself.
+/// The state of a raw socket for SCTP, apart from the socket itself.
 #[derive(Debug)]
 pub(super) struct RawCarrier {
     is_ipv4: bool,
@@ -36,7 +36,7 @@ pub(super) fn open(address: IpAddr) -> io::Result<(Socket, RawCarrier)> {
     let socket = Socket::new(Domain::for_address(address), Type::RAW, Some(protocol))?;
     socket.set_nonblocking(true)?;
     if address.is_ipv6() {
-        // Without IPV6_CHECKSUM, which is off unless asked for: the checksum is SCTP's own.
+        // IPV6_CHECKSUM stays off, as it is by default: SCTP has its own checksum.
         setsockopt(&socket, sockopt::Ipv6RecvPacketInfo, &true)?;
         setsockopt(&socket, sockopt::Ipv6RecvTClass, &true)?;
     }
@@ -51,18 +51,18 @@ impl RawCarrier {
         packets.try_for_each(|packet| self.send_one(socket, transmit, packet))
     }
 
-    /// Sends one packet, cut by routers if it must be and may be.
+    /// Sends one packet, fragmented if that is necessary and allowed.
     fn send_one(&self, socket: &Socket, transmit: &Transmit, packet: &[u8]) -> io::Result<()> {
         let send = || self.send_packet(socket, transmit, packet);
         if transmit.fragmentation == Fragmentation::Allowed {
-            return fragmentation::allowed_for(socket, self.is_ipv4, send);
+            return fragmentation::with_fragmentation(socket, self.is_ipv4, send);
         }
         match send() {
             Err(error) if fragmentation::is_too_big(&error) => {
                 if transmit.fragmentation == Fragmentation::Forbidden {
                     return Ok(());
                 }
-                fragmentation::allowed_for(socket, self.is_ipv4, send)
+                fragmentation::with_fragmentation(socket, self.is_ipv4, send)
             }
             sent => sent,
         }
@@ -118,13 +118,13 @@ impl RawCarrier {
                 flags,
             )?;
             let (mut packet_info, mut class) = (None, 0);
-            for one in message.cmsgs()? {
-                match one {
+            for control in message.cmsgs()? {
+                match control {
                     ControlMessageOwned::Ipv6PacketInfo(info) => {
                         packet_info = Some(IpAddr::from(info.ipi6_addr.s6_addr));
                     }
-                    // Only the two bits of ECN are looked at.
-                    ControlMessageOwned::Ipv6TClass(found) => class = found.to_le_bytes()[0],
+                    // Only the two bits of ECN are used.
+                    ControlMessageOwned::Ipv6TClass(value) => class = value.to_le_bytes()[0],
                     _ => {}
                 }
             }
@@ -132,15 +132,15 @@ impl RawCarrier {
         };
         let packet = buffer.get(..length).unwrap_or_default();
         Ok(if self.is_ipv4 {
-            of_ipv4(packet)
+            parse_ipv4(packet)
         } else {
-            of_ipv6(packet, remote.as_ref(), packet_info, class)
+            from_ipv6(packet, remote.as_ref(), packet_info, class)
         })
     }
 }
 
 /// Parses a packet from a raw IPv4 socket, to which Linux delivers the header as well.
-fn of_ipv4(packet: &[u8]) -> Option<Received> {
+fn parse_ipv4(packet: &[u8]) -> Option<Received> {
     let first = *packet.first()?;
     let header_length = usize::from(first & 0x0f) * 4;
     if first >> 4 != 4 || header_length < IPV4_HEADER {
@@ -166,7 +166,7 @@ fn of_ipv4(packet: &[u8]) -> Option<Received> {
 
 /// Creates a packet from an IPv6 socket, which delivers only the contents; the rest is in control
 /// messages.
-fn of_ipv6(
+fn from_ipv6(
     contents: &[u8],
     remote: Option<&SockaddrStorage>,
     local: Option<IpAddr>,
@@ -176,7 +176,7 @@ fn of_ipv6(
     if contents.is_empty() || local.is_some_and(|local| local.is_multicast()) {
         return None;
     }
-    // A raw socket has no ports; Linux gives the protocol's number in the place of one.
+    // A raw socket has no ports; Linux reports the protocol's number instead.
     let scope = if remote.ip().is_unicast_link_local() { remote.scope_id() } else { 0 };
     let remote = std::net::SocketAddrV6::new(remote.ip(), 0, 0, scope);
     Some(Received {

@@ -8,16 +8,16 @@ use eyas_sctp::io::Transmit;
 use super::Wire;
 use crate::network::sources::source_towards;
 
-/// Peers of which the kernel's choice is kept.
-const MAX_KNOWN: usize = 256;
+/// The maximum number of peers for which the kernel's choice is cached.
+const MAX_PEERS: usize = 256;
 
-/// The sockets' choice, with what the kernel said of the way to peers since routes last changed.
+/// The source addresses that the kernel chose for peers since routes last changed.
 #[derive(Debug, Default)]
 pub(crate) struct SourceCache(BTreeMap<IpAddr, Option<IpAddr>>);
 
 impl SourceCache {
-    /// Routes or addresses have changed.
-    pub(crate) fn forget(&mut self) {
+    /// Discards all entries, because routes or addresses have changed.
+    pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 
@@ -25,9 +25,9 @@ impl SourceCache {
     /// that is not specified, the kernel's routing decides which address to use.
     pub(crate) fn choose(&mut self, wires: &[Wire], transmit: &Transmit) -> Option<usize> {
         let remote = transmit.remote;
-        let mut fitting = wires.iter().enumerate().filter(|(_, wire)| wire.leads_to(remote));
-        let (first, _) = fitting.next()?;
-        let others: Vec<(usize, &Wire)> = fitting.collect();
+        let mut suitable = wires.iter().enumerate().filter(|(_, wire)| wire.can_reach(remote));
+        let (first, _) = suitable.next()?;
+        let others: Vec<(usize, &Wire)> = suitable.collect();
         if others.is_empty() {
             return Some(first);
         }
@@ -45,14 +45,14 @@ impl SourceCache {
 
     /// Returns the address that the kernel would send from.
     pub(crate) fn source(&mut self, remote: SocketAddr) -> Option<IpAddr> {
-        if let Some(known) = self.0.get(&remote.ip()) {
-            return *known;
+        if let Some(cached) = self.0.get(&remote.ip()) {
+            return *cached;
         }
-        // Without a port no UDP socket can be asked; the port does not change the way.
-        let mut asked = remote;
-        asked.set_port(9);
-        let source = source_towards(asked).ok();
-        if self.0.len() >= MAX_KNOWN {
+        // A UDP socket needs a port to be connected; it does not affect the route.
+        let mut destination = remote;
+        destination.set_port(9);
+        let source = source_towards(destination).ok();
+        if self.0.len() >= MAX_PEERS {
             self.0.clear();
         }
         self.0.insert(remote.ip(), source);

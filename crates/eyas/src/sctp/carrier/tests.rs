@@ -8,8 +8,8 @@ use tokio::time::timeout;
 use super::*;
 use crate::test_ports::own_port;
 
-/// Long beyond what loopback takes.
-const SOON: Duration = Duration::from_secs(30);
+/// Much longer than anything takes on loopback.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn train(remote: SocketAddr, contents: Bytes, segment_size: usize) -> Transmit {
     let ecn = Ecn::Capable0;
@@ -17,14 +17,14 @@ fn train(remote: SocketAddr, contents: Bytes, segment_size: usize) -> Transmit {
     Transmit { local: None, remote, ecn, fragmentation, contents, segment_size }
 }
 
-/// Everything that comes in until there are so many bytes of packets.
+/// Receives packets until they have this many bytes in total.
 async fn packets(wire: &Wire, bytes: usize) -> Vec<Received> {
     let mut buffers = ReceiveBuffers::new();
     let mut found = Vec::new();
     let mut sum = 0;
     while sum < bytes {
         let mut arrivals = Vec::new();
-        let ready = timeout(SOON, wire.readable()).await.unwrap().unwrap();
+        let ready = timeout(TIMEOUT, wire.readable()).await.unwrap().unwrap();
         wire.receive(ready, &mut buffers, &mut arrivals).unwrap();
         for input in arrivals {
             if let Input::Packets(received) = input {
@@ -40,7 +40,7 @@ async fn report(wire: &Wire) -> (SocketAddr, Unreachable, Option<Bytes>) {
     let mut buffers = ReceiveBuffers::new();
     loop {
         let mut arrivals = Vec::new();
-        let ready = timeout(SOON, wire.readable()).await.unwrap().unwrap();
+        let ready = timeout(TIMEOUT, wire.readable()).await.unwrap().unwrap();
         wire.receive(ready, &mut buffers, &mut arrivals).unwrap();
         for input in arrivals {
             if let Input::Unreachable { remote, reason, quoted } = input {
@@ -50,43 +50,44 @@ async fn report(wire: &Wire) -> (SocketAddr, Unreachable, Option<Bytes>) {
     }
 }
 
-async fn trains_pass(ip: IpAddr) {
-    let (here, there) = (Wire::udp((ip, 0).into()).unwrap(), Wire::udp((ip, 0).into()).unwrap());
+async fn check_trains(ip: IpAddr) {
+    let (sender, receiver) =
+        (Wire::udp((ip, 0).into()).unwrap(), Wire::udp((ip, 0).into()).unwrap());
     let contents: Bytes = (0..10_500_u32).map(|at| at.to_be_bytes()[3]).collect();
-    here.writable().await.unwrap();
-    here.try_send(&train(there.local(), contents.clone(), 1000)).unwrap();
-    let received = packets(&there, contents.len()).await;
+    sender.writable().await.unwrap();
+    sender.try_send(&train(receiver.local(), contents.clone(), 1000)).unwrap();
+    let received = packets(&receiver, contents.len()).await;
     let joined: Vec<u8> = received.iter().flat_map(|one| one.contents.to_vec()).collect();
     assert_eq!(joined, contents);
     for one in &received {
-        assert_eq!((one.segment_size, one.remote), (1000.min(one.contents.len()), here.local()));
+        assert_eq!((one.segment_size, one.remote), (1000.min(one.contents.len()), sender.local()));
         assert_eq!((one.local, one.ecn), (Some(ip), Ecn::Capable0));
     }
 }
 
 #[tokio::test]
-async fn trains_pass_over_udp() {
-    trains_pass(Ipv4Addr::LOCALHOST.into()).await;
-    trains_pass(Ipv6Addr::LOCALHOST.into()).await;
+async fn trains_are_delivered_over_udp() {
+    check_trains(Ipv4Addr::LOCALHOST.into()).await;
+    check_trains(Ipv6Addr::LOCALHOST.into()).await;
 }
 
 #[tokio::test]
 async fn an_unused_port_is_reported() {
     for ip in [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()] {
         let wire = Wire::udp((ip, 0).into()).unwrap();
-        let nobody = SocketAddr::new(ip, own_port());
+        let unused = SocketAddr::new(ip, own_port());
         wire.writable().await.unwrap();
-        wire.try_send(&train(nobody, Bytes::from_static(b"hello"), 5)).unwrap();
+        wire.try_send(&train(unused, Bytes::from_static(b"hello"), 5)).unwrap();
         let quoted = Some(Bytes::from_static(b"hello"));
-        assert_eq!(report(&wire).await, (nobody, Unreachable::Protocol, quoted));
-        // What was reported is no reason to stop.
+        assert_eq!(report(&wire).await, (unused, Unreachable::Protocol, quoted));
+        // The socket still works after the report.
         let peer = Wire::udp((ip, 0).into()).unwrap();
         wire.try_send(&train(peer.local(), Bytes::from_static(b"hello"), 5)).unwrap();
         assert_eq!(packets(&peer, 5).await.len(), 1);
     }
 }
 
-/// Whether raw sockets can be tested here; says aloud if not.
+/// Returns whether raw sockets can be tested here; prints the reason if not.
 fn has_raw(test: &str) -> bool {
     match access() {
         Access::Raw => true,
@@ -98,13 +99,13 @@ fn has_raw(test: &str) -> bool {
 }
 
 #[tokio::test]
-async fn packets_pass_over_protocol_132() {
-    if !has_raw("packets_pass_over_protocol_132") {
+async fn packets_are_delivered_over_protocol_132() {
+    if !has_raw("packets_are_delivered_over_protocol_132") {
         return;
     }
     for ip in [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()] {
         let wire = Wire::raw(ip).unwrap();
-        assert!(wire.is_shared() && wire.leads_to((ip, 0).into()));
+        assert!(wire.is_shared() && wire.can_reach((ip, 0).into()));
         let contents = Bytes::from_static(b"twelve bytes, then nine");
         let to = SocketAddr::new(ip, 0);
         let mut transmit = train(to, contents, 12);
@@ -112,7 +113,7 @@ async fn packets_pass_over_protocol_132() {
         wire.writable().await.unwrap();
         wire.try_send(&transmit).unwrap();
         let ours = |one: &Received| b"twelve bytes, then nine".ends_with(&one.contents);
-        // Other tests of protocol 132 may be heard as well.
+        // Packets of other tests of protocol 132 may arrive as well.
         let mut found = Vec::new();
         while found.len() < 2 {
             found.extend(

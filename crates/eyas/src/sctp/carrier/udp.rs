@@ -10,7 +10,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::{Arrivals, ReceiveBuffers, fragmentation};
 
-/// What a UDP socket of SCTP needs beside the socket itself.
+/// The state of a UDP socket for SCTP, apart from the socket itself.
 #[derive(Debug)]
 pub(super) struct UdpCarrier {
     state: UdpSocketState,
@@ -22,13 +22,13 @@ pub(super) fn open(address: SocketAddr) -> io::Result<(Socket, UdpCarrier)> {
         socket.set_only_v6(true)?;
     }
     socket.bind(&address.into())?;
-    let carrier = UdpCarrier::of(&socket)?;
+    let carrier = UdpCarrier::new(&socket)?;
     Ok((socket, carrier))
 }
 
 impl UdpCarrier {
     /// Configures a socket that was opened elsewhere.
-    pub(super) fn of(socket: &Socket) -> io::Result<Self> {
+    pub(super) fn new(socket: &Socket) -> io::Result<Self> {
         Ok(Self { state: UdpSocketState::new(socket.into())? })
     }
 
@@ -37,11 +37,11 @@ impl UdpCarrier {
         if transmit.fragmentation == Fragmentation::Allowed {
             let (contents, is_ipv4) = (&transmit.contents, transmit.remote.is_ipv4());
             let send = |one| self.send_datagrams(socket, transmit, one, segment);
-            return fragmentation::allowed_for(socket, is_ipv4, || {
+            return fragmentation::with_fragmentation(socket, is_ipv4, || {
                 contents.chunks(segment).try_for_each(send)
             });
         }
-        // It becomes 1 for good where the network card turns out not to cut trains.
+        // It becomes 1 for good if the network card turns out not to segment trains.
         let train = segment.saturating_mul(self.state.max_gso_segments().max(1));
         let mut parts = transmit.contents.chunks(train);
         parts.try_for_each(|part| self.send_train(socket, transmit, part, segment))
@@ -55,7 +55,7 @@ impl UdpCarrier {
         segment: usize,
     ) -> io::Result<()> {
         match self.send_datagrams(socket, transmit, part, segment) {
-            // The train is refused as a whole; its cars may still pass one by one.
+            // The train is refused as a whole; its packets may still be accepted one by one.
             Err(error) if error.kind() != io::ErrorKind::WouldBlock && part.len() > segment => {
                 part.chunks(segment).try_for_each(|one| self.send_one(socket, transmit, one))
             }
@@ -66,7 +66,7 @@ impl UdpCarrier {
         }
     }
 
-    /// Sends one datagram, cut by routers if it must be and may be.
+    /// Sends one datagram, fragmented if that is necessary and allowed.
     fn send_one(&self, socket: &Socket, transmit: &Transmit, one: &[u8]) -> io::Result<()> {
         let send = || self.send_datagrams(socket, transmit, one, one.len());
         match send() {
@@ -74,7 +74,7 @@ impl UdpCarrier {
                 if transmit.fragmentation == Fragmentation::Forbidden {
                     return Ok(());
                 }
-                fragmentation::allowed_for(socket, transmit.remote.is_ipv4(), send)
+                fragmentation::with_fragmentation(socket, transmit.remote.is_ipv4(), send)
             }
             sent => sent,
         }

@@ -20,8 +20,8 @@ use crate::sctp::{SctpListenParameters, SctpListener};
 use crate::test_ports::own_port;
 use crate::{SecurityParameters, ServerIdentity};
 
-/// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Longer than anything takes here.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 fn listen(identity: &ServerIdentity) -> SctpListener {
     let mut parameters = SctpListenParameters::new(SocketAddr::from(([127, 0, 0, 1], 0)));
@@ -39,9 +39,9 @@ async fn open(
     let clients = Clients::new(port, AssociationConfig::default());
     let name = ServerName::try_from("peer.test").expect("a name");
     let trust = Trust { verifier: parameters.server_verifier().expect("a verifier"), name };
-    let own = Identity::anonymous().expect("an identity");
+    let own_identity = Identity::anonymous().expect("an identity");
     let address = SocketAddr::from(([127, 0, 0, 1], listener.port()));
-    timeout(PATIENCE, clients.open_dtls(address, Known::default(), &own, trust))
+    timeout(TIMEOUT, clients.open_dtls(address, Known::default(), &own_identity, trust))
         .await
         .expect("in time")
 }
@@ -59,25 +59,25 @@ async fn messages_pass_both_ways() {
     assert_eq!(version, "DTLSv1.3");
     association.answered().await.expect("an INIT ACK");
     association.established().await.expect("an association");
-    let accepted = timeout(PATIENCE, listener.accept_dtls()).await.expect("in time");
-    // What was accepted lives on, though it is the listener's socket that it comes in at.
+    let accepted = timeout(TIMEOUT, listener.accept_dtls()).await.expect("in time");
+    // The association survives, although its packets arrive at the listener's socket.
     drop(listener);
-    // More than a window of the path, so that records go both ways for a while.
+    // More than the congestion window, so that records are exchanged for a while.
     let body = Bytes::from(vec![7; 300_000]);
     let info = SendInfo::default();
     association.send(&info, body.clone()).await.expect("sent");
     let mut received = Vec::new();
     while received.len() < body.len() {
-        let message = timeout(PATIENCE, accepted.receive()).await.expect("in time");
+        let message = timeout(TIMEOUT, accepted.receive()).await.expect("in time");
         received.extend_from_slice(&message.expect("alive").expect("a message").into_bytes());
     }
     assert_eq!(received, body);
     accepted.send(&info, Bytes::from_static(b"back")).await.expect("sent");
-    let answer = timeout(PATIENCE, association.receive()).await.expect("in time");
+    let answer = timeout(TIMEOUT, association.receive()).await.expect("in time");
     assert_eq!(answer.expect("alive").expect("a message").into_bytes(), &b"back"[..]);
 }
 
-/// The program ends, and with it the runtime: the server is told, and keeps nothing.
+/// When a program ends, and with it the runtime, the server is notified and keeps no session.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_runtime_that_ends_sends_close_notify() {
     let identity = identity();
@@ -96,15 +96,15 @@ async fn a_runtime_that_ends_sends_close_notify() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    timeout(PATIENCE, ended).await.expect("a goodbye");
+    timeout(TIMEOUT, ended).await.expect("close_notify");
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_trusted_gets_no_init() {
+async fn an_untrusted_server_receives_no_init() {
     let listener = listen(&identity());
     let other = identity();
     let trusting = SecurityParameters::platform().with_roots([other.certificate().clone()]);
-    let refused = open(&listener, &trusting).await.expect_err("nobody vouches for it");
+    let refused = open(&listener, &trusting).await.expect_err("its certificate is not trusted");
     assert!(matches!(refused, Unprotected::Session(EndReason::Failed(_))), "{refused:?}");
     assert_eq!(listener.counters().packets_in, 0);
     assert_eq!(listener.associations(), 0);
@@ -116,10 +116,10 @@ async fn a_host_without_a_listener_refuses() {
     let name = ServerName::try_from("peer.test").expect("a name");
     let verifier = SecurityParameters::platform().accept_any_certificate().server_verifier();
     let trust = Trust { verifier: verifier.expect("a verifier"), name };
-    let own = Identity::anonymous().expect("an identity");
+    let own_identity = Identity::anonymous().expect("an identity");
     let address = SocketAddr::from(([127, 0, 0, 1], 5_000));
-    let open = clients.open_dtls(address, Known::default(), &own, trust);
-    let refused = timeout(PATIENCE, open).await.expect("in time").expect_err("nobody is there");
+    let open = clients.open_dtls(address, Known::default(), &own_identity, trust);
+    let refused = timeout(TIMEOUT, open).await.expect("in time").expect_err("nothing is listening");
     assert!(matches!(refused, Unprotected::Session(EndReason::Refused)), "{refused:?}");
 }
 
@@ -156,48 +156,48 @@ fn records_and_packets_are_distinguished_whatever_the_ports() {
     }
 }
 
-/// Whoever knows the address of a client in clear can forge a datagram from it.
+/// An attacker that knows the address of an unencrypted client can forge a datagram from it.
 #[test]
 fn a_forged_hello_does_not_affect_a_plaintext_association() {
     let identity = identity();
-    let own = Identity::new(identity.certificate(), identity.key()).expect("an identity");
-    let shared = Shared::new(Role::Server(own));
+    let own_identity = Identity::new(identity.certificate(), identity.key()).expect("an identity");
+    let shared = Shared::new(Role::Server(own_identity));
     let forged = [&b"\x16\xfe\xfd"[..], &[0; 28]].concat();
     let mut arrivals = vec![train(&[forged])];
     shared.divert(&mut arrivals, Some(7), |_| true);
     assert_eq!(arrivals, []);
     for source in [40_000, 5_886, 0x2001] {
-        let clear = vec![train(&[packet(source, 7)])];
-        let mut arrivals = clear.clone();
+        let unencrypted = vec![train(&[packet(source, 7)])];
+        let mut arrivals = unencrypted.clone();
         shared.divert(&mut arrivals, Some(7), |_| true);
-        assert_eq!(arrivals, clear);
+        assert_eq!(arrivals, unencrypted);
     }
 }
 
-/// The kernel makes one train of what comes from one address.
+/// The kernel coalesces what arrives from one address into one train.
 #[test]
 fn records_among_packets_are_extracted_one_by_one() {
     let identity = identity();
-    let own = Identity::new(identity.certificate(), identity.key()).expect("an identity");
-    let shared = Shared::new(Role::Server(own));
-    let clear = packet(40_000, 7);
+    let own_identity = Identity::new(identity.certificate(), identity.key()).expect("an identity");
+    let shared = Shared::new(Role::Server(own_identity));
+    let unencrypted = packet(40_000, 7);
     let forged = [&[22, 0xfe, 0xfd][..], &[0; 13]].concat();
-    let mut arrivals = vec![train(&[clear.clone(), forged, clear.clone()])];
+    let mut arrivals = vec![train(&[unencrypted.clone(), forged, unencrypted.clone()])];
     shared.divert(&mut arrivals, Some(7), |_| true);
-    let alone = train(&[clear]);
-    assert_eq!(arrivals, vec![alone.clone(), alone]);
+    let single = train(&[unencrypted]);
+    assert_eq!(arrivals, vec![single.clone(), single]);
 }
 
-/// Loopback carries packets larger than any that is looked for.
+/// Loopback carries packets larger than any that is probed for.
 #[tokio::test]
-async fn larger_packets_are_looked_for_inside_records() {
+async fn larger_packets_are_probed_for_inside_records() {
     let identity = identity();
     let listener = listen(&identity);
     let trusting = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
     let Protected { association, .. } = open(&listener, &trusting).await.expect("a session");
     association.answered().await.expect("an INIT ACK");
     association.established().await.expect("an association");
-    let accepted = timeout(PATIENCE, listener.accept_dtls()).await.expect("in time");
+    let accepted = timeout(TIMEOUT, listener.accept_dtls()).await.expect("in time");
     let largest = AssociationConfig::default().largest_mtu - 20 - 8 - u16::from(MAX_OVERHEAD);
     let info = SendInfo::default();
     let search = async {
@@ -206,11 +206,11 @@ async fn larger_packets_are_looked_for_inside_records() {
             accepted.receive().await.expect("alive").expect("a message");
         }
     };
-    timeout(PATIENCE, search).await.expect("in time");
+    timeout(TIMEOUT, search).await.expect("in time");
 }
 
 #[test]
-fn an_association_inside_records_has_one_path_and_sees_no_marks() {
+fn an_association_inside_records_has_one_path_and_no_ecn() {
     let mut config = AssociationConfig::default();
     config.association_max_retrans = 7;
     (config.extensions.ecn, config.extensions.dynamic_addresses) = (true, true);
