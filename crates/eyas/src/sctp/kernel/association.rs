@@ -23,7 +23,7 @@ use crate::sctp::error::lost;
 use crate::sctp::slot::{Slot, Stage};
 use crate::sctp::stack::Stack;
 
-/// Addresses of the peer that get a number as paths.
+/// The maximum number of peer addresses that are numbered as paths.
 const MAX_PATHS: usize = 64;
 
 /// An association of the kernel.
@@ -37,12 +37,12 @@ impl Drop for KernelAssociation {
     }
 }
 
-/// What the task and the users of an association share.
+/// The state that the task and the users of an association share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) socket: KernelSocket,
     state: Mutex<State>,
-    /// Tells the task that there is something to do.
+    /// Wakes the task when there is something to do.
     pub(super) wake: Notify,
 }
 
@@ -51,11 +51,12 @@ pub(super) struct State {
     pub(super) slot: Slot,
     /// Whether the peer opened it.
     by_peer: bool,
-    /// The addresses of the peer in the order of learning them: their places are the paths' numbers.
+    /// The addresses of the peer, in the order in which they were learned; a path's number is its
+    /// index.
     paths: Vec<IpAddr>,
-    /// A message is being read of which a part was given.
+    /// Whether a message has been delivered in part.
     is_within_message: bool,
-    /// The kernel tells when everything has been acknowledged.
+    /// Whether the kernel reports when everything has been acknowledged.
     awaits_dry: bool,
 }
 
@@ -79,7 +80,7 @@ impl KernelAssociation {
 
     /// Returns why a message was not accepted. A loss of the association is also reported by a
     /// notification.
-    fn of_send(&self, error: &io::Error) -> SctpError {
+    fn send_error(&self, error: &io::Error) -> SctpError {
         match error.raw_os_error() {
             Some(libc::EMSGSIZE) => {
                 let limit = self.0.socket.socket().send_buffer_size().unwrap_or(0);
@@ -92,7 +93,7 @@ impl KernelAssociation {
     }
 
     /// Returns an address of this host with our port.
-    fn own(&self, address: IpAddr) -> Result<SocketAddr, Misuse> {
+    fn with_local_port(&self, address: IpAddr) -> Result<SocketAddr, Misuse> {
         let local = self.local_address().ok_or(Misuse::NoAssociation)?;
         Ok(SocketAddr::new(address, local.port()))
     }
@@ -115,10 +116,10 @@ impl Stack for KernelAssociation {
         if matches!(state.slot.stage, Stage::Ended(_)) {
             return None;
         }
-        let known = mem::take(&mut state.paths);
-        let number = |remote: SocketAddr| place(&known, remote.ip()).unwrap_or(PathId(0));
+        let paths = mem::take(&mut state.paths);
+        let number = |remote: SocketAddr| path_id(&paths, remote.ip()).unwrap_or(PathId(0));
         let status = options::status(&self.0.socket.socket(), number);
-        state.paths = known;
+        state.paths = paths;
         status
     }
 
@@ -141,7 +142,7 @@ impl Stack for KernelAssociation {
             _ if data.is_empty() => return Poll::Ready(Err(Misuse::EmptyMessage.into())),
             _ => {}
         }
-        match self.0.socket.try_send(&control::of_message(info), &data) {
+        match self.0.socket.try_send(&control::for_message(info), &data) {
             Ok(()) => Poll::Ready(Ok(())),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 state.slot.is_full = true;
@@ -150,7 +151,7 @@ impl Stack for KernelAssociation {
                 self.0.wake.notify_one();
                 Poll::Pending
             }
-            Err(error) => Poll::Ready(Err(self.of_send(&error))),
+            Err(error) => Poll::Ready(Err(self.send_error(&error))),
         }
     }
 
@@ -192,11 +193,11 @@ impl Stack for KernelAssociation {
     }
 
     fn add_address(&self, address: IpAddr) -> Result<(), Misuse> {
-        options::add_address(&self.0.socket.socket(), self.own(address)?)
+        options::add_address(&self.0.socket.socket(), self.with_local_port(address)?)
     }
 
     fn remove_address(&self, address: IpAddr) -> Result<(), Misuse> {
-        options::remove_address(&self.0.socket.socket(), self.own(address)?)
+        options::remove_address(&self.0.socket.socket(), self.with_local_port(address)?)
     }
 
     fn reset_streams(&self, outgoing: bool, streams: &[StreamId]) -> Result<(), Misuse> {
@@ -207,23 +208,23 @@ impl Stack for KernelAssociation {
         options::add_streams(&self.0.socket.socket(), outbound, inbound)
     }
 
-    /// Waits until a stream can be reset: the kernel does not reset one that has something to send.
+    /// Waits until the stream can be reset: the kernel does not reset one with data to send.
     fn poll_end_stream(&self, cx: &mut Context<'_>, stream: StreamId) -> Poll<Result<(), Misuse>> {
         let socket = self.0.socket.socket();
         let mut state = self.0.lock();
         if matches!(state.slot.stage, Stage::Ended(_)) {
             return Poll::Ready(Err(Misuse::NoAssociation));
         }
-        let asked = match options::can_reset(&socket) {
+        let result = match options::can_reset(&socket) {
             true => options::reset_streams(&socket, true, &[stream]),
             false => Err(Misuse::NotSupported),
         };
-        match asked {
+        match result {
             Err(Misuse::Busy) => {
                 state.slot.watchers.add(cx.waker());
                 match mem::replace(&mut state.awaits_dry, true) {
                     true => Poll::Pending,
-                    false => listen_for_dry(&socket),
+                    false => subscribe_to_dry(&socket),
                 }
             }
             Err(Misuse::NotSupported) => {
@@ -236,7 +237,7 @@ impl Stack for KernelAssociation {
 }
 
 /// Makes the kernel report when everything has been acknowledged.
-fn listen_for_dry(socket: &socket2::Socket) -> Poll<Result<(), Misuse>> {
+fn subscribe_to_dry(socket: &socket2::Socket) -> Poll<Result<(), Misuse>> {
     match options::subscribe(socket, true) {
         Ok(()) => Poll::Pending,
         Err(_) => Poll::Ready(Err(Misuse::WrongState)),
@@ -258,7 +259,7 @@ impl Shared {
         self.wake.notify_one();
     }
 
-    /// Passes received data to its waiters.
+    /// Passes what was received to its readers.
     pub(super) fn handle(&self, received: Received) {
         let mut state = self.lock();
         let event = match received {
@@ -278,7 +279,7 @@ impl Shared {
             Received::End => Event::PeerShutdown,
         };
         if event == Event::SenderDry && mem::take(&mut state.awaits_dry) {
-            // Who waits for it looks again, and asks again if there is more.
+            // The waiter checks again, and subscribes again if there is more to send.
             let _ = options::subscribe(&self.socket.socket(), false);
         }
         state.slot.handle(event);
@@ -288,11 +289,11 @@ impl Shared {
 impl State {
     /// Returns the change of the path to this address, which gets a number if it is new.
     fn path(&mut self, remote: SocketAddr, change: PathChange) -> Option<Event> {
-        let path = match place(&self.paths, remote.ip()) {
+        let path = match path_id(&self.paths, remote.ip()) {
             Some(path) => path,
             None if self.paths.len() < MAX_PATHS => {
                 self.paths.push(remote.ip());
-                place(&self.paths, remote.ip())?
+                path_id(&self.paths, remote.ip())?
             }
             None => return None,
         };
@@ -301,9 +302,9 @@ impl State {
 }
 
 /// Returns the number of the path to this address.
-fn place(paths: &[IpAddr], address: IpAddr) -> Option<PathId> {
-    let place = paths.iter().position(|known| *known == address)?;
-    u16::try_from(place).ok().map(PathId)
+fn path_id(paths: &[IpAddr], address: IpAddr) -> Option<PathId> {
+    let index = paths.iter().position(|path| *path == address)?;
+    u16::try_from(index).ok().map(PathId)
 }
 
 fn message(info: ReceiveInfo, data: Bytes, begins: bool, ends: bool) -> Message {

@@ -15,7 +15,7 @@ pub(super) const SCTP_RCVINFO: c_int = 3;
 const SCTP_PRINFO: c_int = 5;
 
 const SCTP_UNORDERED: u16 = 1;
-/// The message is the reason why the association is aborted.
+/// Aborts the association; the message is the reason.
 const SCTP_ABORT: u16 = 1 << 2;
 const SCTP_SACK_IMMEDIATELY: u16 = 1 << 3;
 
@@ -27,7 +27,7 @@ const SCTP_PR_SCTP_PRIO: u16 = 0x30;
 pub(super) const RECEIVED: usize = 128;
 
 /// Returns the control messages for sending a message.
-pub(super) fn of_message(info: &SendInfo) -> Vec<u8> {
+pub(super) fn for_message(info: &SendInfo) -> Vec<u8> {
     let mut flags = 0;
     if info.unordered {
         flags |= SCTP_UNORDERED;
@@ -47,7 +47,7 @@ pub(super) fn of_message(info: &SendInfo) -> Vec<u8> {
 }
 
 /// Returns the control message for aborting the association.
-pub(super) fn of_abort() -> Vec<u8> {
+pub(super) fn for_abort() -> Vec<u8> {
     let mut control = Vec::new();
     put(&mut control, SCTP_SNDINFO, &send_info(StreamId(0), SCTP_ABORT, Ppid(0), 0));
     control
@@ -86,7 +86,7 @@ fn put(control: &mut Vec<u8>, kind: c_int, data: &[u8]) {
     control.resize(control.len().next_multiple_of(WORD), 0);
 }
 
-/// What came with a message.
+/// The ancillary data of a received message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ReceiveInfo {
     pub(super) stream: StreamId,
@@ -124,14 +124,14 @@ mod tests {
             reliability: Reliability::Lifetime(Duration::from_millis(250)),
             ..SendInfo::default()
         };
-        let control = of_message(&info);
+        let control = for_message(&info);
         let header = size_of::<usize>() + 8;
         assert_eq!(control.len() % size_of::<usize>(), 0);
         assert_eq!(control[..size_of::<usize>()], (header + 16).to_ne_bytes());
-        let said = &control[header..header + 16];
-        assert_eq!(said[..2], 7_u16.to_ne_bytes());
-        assert_eq!(said[2..4], SCTP_UNORDERED.to_ne_bytes());
-        assert_eq!(said[4..8], [1, 2, 3, 4]);
+        let send_info = &control[header..header + 16];
+        assert_eq!(send_info[..2], 7_u16.to_ne_bytes());
+        assert_eq!(send_info[2..4], SCTP_UNORDERED.to_ne_bytes());
+        assert_eq!(send_info[4..8], [1, 2, 3, 4]);
         let policy = &control[control.len() - 8..];
         assert_eq!(policy[..2], SCTP_PR_SCTP_TTL.to_ne_bytes());
         assert_eq!(policy[4..], 250_u32.to_ne_bytes());
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_reliable_message_has_no_policy_and_a_zero_lifetime_is_rounded_up() {
-        let plain = of_message(&SendInfo::default());
+        let plain = for_message(&SendInfo::default());
         assert_eq!(plain.len(), (size_of::<usize>() + 24).next_multiple_of(size_of::<usize>()));
         assert_eq!(policy(Reliability::Lifetime(Duration::ZERO)), Some((SCTP_PR_SCTP_TTL, 1)));
         assert_eq!(policy(Reliability::Retransmissions(0)), Some((SCTP_PR_SCTP_RTX, 0)));

@@ -10,9 +10,9 @@ use super::options;
 use super::socket::KernelSocket;
 use super::{SctpAssociation, task};
 
-/// Associations that the kernel completes before they are accepted.
+/// The maximum number of associations that the kernel establishes before they are accepted.
 const BACKLOG: i32 = 1024;
-/// The pause after the operating system had no descriptor or memory for another association.
+/// The pause after the operating system ran out of descriptors or memory.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 
 /// A listening socket.
@@ -23,14 +23,14 @@ pub(in crate::sctp) struct KernelListener {
 }
 
 impl KernelListener {
-    /// Listens at these addresses of this host, of which the first one's port counts; 0 takes a free
+    /// Listens at these addresses of this host, with the port of the first one; 0 selects a free
     /// one. `[::]` serves IPv4 too. Must be called inside a tokio runtime.
     pub(in crate::sctp) fn bind(
         addresses: &[SocketAddr],
         config: &AssociationConfig,
     ) -> io::Result<Self> {
         let first = addresses.first().ok_or(io::ErrorKind::InvalidInput)?;
-        // A socket of IPv6 serves addresses of both kinds.
+        // An IPv6 socket serves addresses of both families.
         let family = addresses.iter().find(|address| address.is_ipv6()).unwrap_or(first);
         let socket = KernelSocket::open(*family, config)?;
         if family.is_ipv6() {
@@ -71,9 +71,9 @@ impl KernelListener {
                     let association = task::start(socket, remote, true);
                     return SctpAssociation::new(association);
                 }
-                Err(error) if is_of_the_peer(&error) => {}
+                Err(error) if concerns_only_peer(&error) => {}
                 Err(error) => {
-                    tracing::warn!(%error, "cannot accept SCTP for the moment");
+                    tracing::warn!(%error, "cannot accept SCTP at the moment");
                     tokio::time::sleep(EXHAUSTED_PAUSE).await;
                 }
             }
@@ -81,8 +81,8 @@ impl KernelListener {
     }
 }
 
-/// Errors that say something about one peer, or nothing, and not about this machine.
-fn is_of_the_peer(error: &io::Error) -> bool {
+/// Returns whether an error concerns at most one peer, and not this machine.
+fn concerns_only_peer(error: &io::Error) -> bool {
     use io::ErrorKind::{
         ConnectionAborted, ConnectionRefused, ConnectionReset, Interrupted, NotConnected,
         WouldBlock,

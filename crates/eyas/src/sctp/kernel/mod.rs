@@ -35,10 +35,10 @@ use socket::KernelSocket;
 
 use super::SctpAssociation;
 
-/// Opens an association; it is up when this returns. Dropping the future aborts it.
+/// Opens an association; it is established when this returns. Dropping the future aborts it.
 ///
 /// # Errors
-/// How it failed, as the kernel says it.
+/// The kernel's error if it fails.
 pub(crate) async fn connect(
     address: SocketAddr,
     config: &AssociationConfig,

@@ -20,26 +20,26 @@ const SCTP_STREAM_CHANGE_EVENT: u16 = 0x800c;
 const SCTP_SEND_FAILED_EVENT: u16 = 0x800d;
 
 const SCTP_STREAM_RESET_OUTGOING_SSN: u16 = 2;
-/// Of the flags of a re-configuration.
+/// Flags of a re-configuration.
 const DENIED: u16 = 4;
 const FAILED: u16 = 8;
-/// Of the flags of a message that could not be delivered: a part of it may have arrived.
+/// A flag of a message that could not be delivered: a part of it may have arrived.
 const SCTP_DATA_SENT: u16 = 1;
-/// Of the flags that the message was handed in with.
+/// A flag that the message was sent with.
 const SCTP_UNORDERED: u16 = 1;
 
 /// The cause of a user-initiated abort (RFC 9260 §3.3.10.12), followed by the reason.
 const USER_INITIATED_ABORT: u16 = 12;
-/// The size of an association change notification, before what the kernel appends.
+/// The size of an association change notification, without the causes that the kernel appends.
 const ASSOC_CHANGE: usize = 20;
-/// The same of a message that could not be delivered, before its data.
+/// The size of the notification of a message that could not be delivered, without its data.
 const SEND_FAILED_EVENT: usize = 32;
 
-/// What it says, in words of eyas.
+/// A notification, converted to events of eyas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Notification {
     Event(Event),
-    /// Something happened to a path; which number it has is up to the association.
+    /// A change of a path, whose number the association knows.
     Path(SocketAddr, PathChange),
 }
 
@@ -99,11 +99,11 @@ fn assoc_change(bytes: &[u8], by_peer: bool) -> Option<Event> {
     }
 }
 
-/// Parses the reasons of the peer's ABORT: causes, each with code and length, padded.
+/// Parses the error causes of the peer's ABORT, each with code and length, padded.
 fn aborted(mut rest: &[u8]) -> LossReason {
     let (mut causes, mut reason) = (Vec::new(), Bytes::new());
     while let (Some(code), Some(length)) =
-        (rest.first_chunk(), rest.get(2..).and_then(|it| it.first_chunk()))
+        (rest.first_chunk(), rest.get(2..).and_then(|bytes| bytes.first_chunk()))
     {
         let code = u16::from_be_bytes(*code);
         let length = usize::from(u16::from_be_bytes(*length));
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_that_were_reset_are_named() {
+    fn reset_streams_are_reported() {
         let list = [3_u16, 4].map(u16::to_ne_bytes).concat();
         let bytes = notification(SCTP_STREAM_RESET_EVENT, 1, &[&[0; 4], &list]);
         let outcome = ReconfigurationOutcome::Performed;
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_named_by_its_address() {
+    fn a_path_change_has_the_address_of_the_path() {
         let remote = "192.0.2.2:5000".parse().unwrap();
         let storage = address::encode(remote);
         let state = 1_u32.to_ne_bytes();

@@ -38,13 +38,13 @@ const SCTP_ASCONF_SUPPORTED: c_int = 128;
 const SCTP_AUTH_SUPPORTED: c_int = 129;
 const SCTP_ECN_SUPPORTED: c_int = 130;
 
-/// Streams that one request names at most.
+/// The maximum number of streams in one request.
 const MAX_RESET: usize = 128;
 /// The size of a `struct sctp_reset_streams` with this many streams.
 const RESET: usize = 8 + 2 * MAX_RESET;
 /// Bytes of a `struct sctp_status`.
 const STATUS: usize = 176;
-/// Where the primary path stands in it: a `struct sctp_paddrinfo`.
+/// The offset of the primary path in it: a `struct sctp_paddrinfo`.
 const PRIMARY: usize = 24;
 
 sockopt_impl!(NoDelay, SetOnly, IPPROTO_SCTP, SCTP_NODELAY, bool);
@@ -67,7 +67,7 @@ sockopt_impl!(DynamicAddresses, GetOnly, IPPROTO_SCTP, SCTP_ASCONF_SUPPORTED, [u
 sockopt_impl!(Authentication, GetOnly, IPPROTO_SCTP, SCTP_AUTH_SUPPORTED, [u32; 2]);
 sockopt_impl!(Ecn, GetOnly, IPPROTO_SCTP, SCTP_ECN_SUPPORTED, [u32; 2]);
 
-/// Prepares a socket whose association behaves like this; those that it accepts inherit it.
+/// Applies a configuration to a socket; the associations that it accepts inherit it.
 pub(super) fn prepare(socket: &Socket, config: &AssociationConfig) -> io::Result<()> {
     setsockopt(socket, NoDelay, &!config.nagle)?;
     setsockopt(socket, ReceiveInfo, &true)?;
@@ -76,47 +76,47 @@ pub(super) fn prepare(socket: &Socket, config: &AssociationConfig) -> io::Result
     setsockopt(socket, InitMessage, &streams)?;
     subscribe(socket, false)?;
     if config.extensions.reconfiguration {
-        // Kernels before 4.15 do not know it: streams end with the association there.
+        // Kernels before 4.15 do not support it: there, streams end with the association.
         let _ = setsockopt(socket, Reconfiguration, &[0, 1]);
         let _ = setsockopt(socket, StreamReset, &[0, 1 | 4]);
     }
-    // As much as the kernel gives.
+    // The kernel may grant less.
     let _ = socket.set_send_buffer_size(config.send_buffer);
     let _ = socket.set_recv_buffer_size(config.receive_buffer);
     Ok(())
 }
 
-/// Wants the notifications that eyas has words for, and, as long as somebody waits for it, that
-/// everything has been acknowledged; if it has been already, the kernel says so at once.
+/// Subscribes to the notifications that eyas has events for. With `dry`, also to the one that
+/// everything has been acknowledged; if that is already so, the kernel sends it at once.
 pub(super) fn subscribe(socket: &Socket, dry: bool) -> io::Result<()> {
     // In the order of their numbers: data, association, address, send failure (the old one), peer
     // error, shutdown, partial delivery, adaptation, authentication, sender dry, stream reset,
     // association reset, stream change, send failure.
-    let wanted = [0, 1, 1, 0, 1, 1, 1, 0, 0, u8::from(dry), 1, 1, 1, 1];
-    Ok(setsockopt(socket, Events, &wanted)?)
+    let events = [0, 1, 1, 0, 1, 1, 1, 0, 0, u8::from(dry), 1, 1, 1, 1];
+    Ok(setsockopt(socket, Events, &events)?)
 }
 
-/// Binds a listening socket to one more address, or tells the peer of one (RFC 5061).
+/// Binds a listening socket to another address, or announces one to the peer (RFC 5061).
 pub(super) fn add_address(socket: &Socket, address: SocketAddr) -> Result<(), Misuse> {
     let bytes = address::encode(address);
     let added = match address {
         SocketAddr::V4(_) => bytes.first_chunk().map(|v4| setsockopt(socket, AddV4, v4)),
         SocketAddr::V6(_) => bytes.first_chunk().map(|v6| setsockopt(socket, AddV6, v6)),
     };
-    added.unwrap_or(Err(Errno::EINVAL)).map_err(of_address)
+    added.unwrap_or(Err(Errno::EINVAL)).map_err(address_error)
 }
 
-/// Takes an address back (RFC 5061).
+/// Withdraws an address (RFC 5061).
 pub(super) fn remove_address(socket: &Socket, address: SocketAddr) -> Result<(), Misuse> {
     let bytes = address::encode(address);
     let removed = match address {
         SocketAddr::V4(_) => bytes.first_chunk().map(|v4| setsockopt(socket, RemoveV4, v4)),
         SocketAddr::V6(_) => bytes.first_chunk().map(|v6| setsockopt(socket, RemoveV6, v6)),
     };
-    removed.unwrap_or(Err(Errno::EINVAL)).map_err(of_address)
+    removed.unwrap_or(Err(Errno::EINVAL)).map_err(address_error)
 }
 
-fn of_address(errno: Errno) -> Misuse {
+fn address_error(errno: Errno) -> Misuse {
     match errno {
         Errno::EPERM | Errno::EACCES => Misuse::NotSupported,
         Errno::EBUSY | Errno::EAGAIN => Misuse::Busy,
@@ -132,7 +132,7 @@ pub(super) fn set_primary(socket: &Socket, address: SocketAddr) -> Result<(), Mi
     setsockopt(socket, Primary, &bytes).map_err(|_| Misuse::NoSuchPath)
 }
 
-/// Asks for a reset of streams; of all if none is named (RFC 6525).
+/// Requests a reset of streams; of all if `streams` is empty (RFC 6525).
 pub(super) fn reset_streams(
     socket: &Socket,
     outgoing: bool,
@@ -146,23 +146,23 @@ pub(super) fn reset_streams(
     let count = u16::try_from(streams.len()).unwrap_or_default();
     bytes[4..6].copy_from_slice(&flags.to_ne_bytes());
     bytes[6..8].copy_from_slice(&count.to_ne_bytes());
-    for (place, stream) in bytes[8..].chunks_exact_mut(2).zip(streams) {
-        place.copy_from_slice(&stream.0.to_ne_bytes());
+    for (entry, stream) in bytes[8..].chunks_exact_mut(2).zip(streams) {
+        entry.copy_from_slice(&stream.0.to_ne_bytes());
     }
-    setsockopt(socket, ResetStreams, &bytes).map_err(of_reconfiguration)
+    setsockopt(socket, ResetStreams, &bytes).map_err(reconfiguration_error)
 }
 
-/// Asks for more streams (RFC 6525).
+/// Requests more streams (RFC 6525).
 pub(super) fn add_streams(socket: &Socket, outbound: u16, inbound: u16) -> Result<(), Misuse> {
     let mut bytes = [0; 8];
     bytes[4..6].copy_from_slice(&inbound.to_ne_bytes());
     bytes[6..8].copy_from_slice(&outbound.to_ne_bytes());
-    setsockopt(socket, AddStreams, &bytes).map_err(of_reconfiguration)
+    setsockopt(socket, AddStreams, &bytes).map_err(reconfiguration_error)
 }
 
-/// Converts the kernel's refusal of a re-configuration: `EAGAIN` if streams still have something to
+/// Converts the kernel's refusal of a re-configuration: `EAGAIN` if streams still have data to
 /// send.
-fn of_reconfiguration(errno: Errno) -> Misuse {
+fn reconfiguration_error(errno: Errno) -> Misuse {
     match errno {
         Errno::EAGAIN | Errno::EINPROGRESS => Misuse::Busy,
         Errno::ENOPROTOOPT | Errno::EPERM | Errno::EACCES => Misuse::NotSupported,
@@ -173,15 +173,15 @@ fn of_reconfiguration(errno: Errno) -> Misuse {
 
 /// Returns whether both sides can reset streams.
 pub(super) fn can_reset(socket: &Socket) -> bool {
-    getsockopt(socket, Reconfiguration).is_ok_and(|said| said[1] != 0)
+    getsockopt(socket, Reconfiguration).is_ok_and(|value| value[1] != 0)
 }
 
-/// Returns the current state of the association; `None` once it is over. Of its paths only the
-/// primary one is shown, with this number.
+/// Returns the current state of the association; `None` once it is over. Only its primary path is
+/// included, with this number.
 pub(super) fn status(socket: &Socket, number: impl Fn(SocketAddr) -> PathId) -> Option<Status> {
     let bytes = getsockopt(socket, StatusOf).ok()?;
-    let ports = |address: io::Result<socket2::SockAddr>| address.ok()?.as_socket();
-    let local = ports(socket.local_addr())?;
+    let address = |address: io::Result<socket2::SockAddr>| address.ok()?.as_socket();
+    let local = address(socket.local_addr())?;
     let primary = primary(bytes.get(PRIMARY..)?, &number)?;
     let mut status = Status::new(state(long(&bytes, 4)?)?, primary.0);
     status.local_port = local.port();
@@ -229,14 +229,14 @@ fn state(number: u32) -> Option<AssociationState> {
 
 /// Returns what both sides support. Options unknown to the kernel count as unsupported.
 fn agreed(socket: &Socket) -> Agreed {
-    let can = |said: nix::Result<[u32; 2]>| said.is_ok_and(|said| said[1] != 0);
+    let is_supported = |value: nix::Result<[u32; 2]>| value.is_ok_and(|value| value[1] != 0);
     let mut agreed = Agreed::default();
-    agreed.interleaving = can(getsockopt(socket, Interleaving));
-    agreed.partial_reliability = can(getsockopt(socket, PartialReliability));
+    agreed.interleaving = is_supported(getsockopt(socket, Interleaving));
+    agreed.partial_reliability = is_supported(getsockopt(socket, PartialReliability));
     agreed.reconfiguration = can_reset(socket);
-    agreed.dynamic_addresses = can(getsockopt(socket, DynamicAddresses));
-    agreed.authentication = can(getsockopt(socket, Authentication));
-    agreed.ecn = can(getsockopt(socket, Ecn));
+    agreed.dynamic_addresses = is_supported(getsockopt(socket, DynamicAddresses));
+    agreed.authentication = is_supported(getsockopt(socket, Authentication));
+    agreed.ecn = is_supported(getsockopt(socket, Ecn));
     agreed
 }
 

@@ -17,13 +17,13 @@ use super::control::{self, ReceiveInfo};
 use super::options;
 use crate::sctp::carrier::IPPROTO_SCTP;
 
-/// The most bytes of a message that are read at a time.
-pub(super) const PIECE: usize = 64 * 1024;
+/// The maximum number of bytes read at a time.
+pub(super) const READ_SIZE: usize = 64 * 1024;
 
-/// What was read.
+/// The result of a read.
 #[derive(Debug)]
 pub(super) enum Received {
-    /// A message or the next part of one, and whether it ends here.
+    /// A message or the next part of one, and whether this is its end.
     Data(ReceiveInfo, Bytes, bool),
     /// A notification.
     Notification(Bytes),
@@ -31,7 +31,7 @@ pub(super) enum Received {
     End,
 }
 
-/// A socket that never blocks. To the runtime it is like one of UDP: it can be read, or written.
+/// A non-blocking socket. The runtime treats it like a UDP socket, which is readable or writable.
 #[derive(Debug)]
 pub(super) struct KernelSocket(UdpSocket);
 
@@ -50,33 +50,35 @@ impl KernelSocket {
         Ok(Self(UdpSocket::from_std(socket.into())?))
     }
 
-    /// Opens an association and waits until it is up. Dropping the future aborts it.
+    /// Opens an association and waits until it is established. Dropping the future aborts it.
     pub(super) async fn connect(
         address: SocketAddr,
         config: &AssociationConfig,
     ) -> io::Result<Self> {
         let socket = Self::open(address, config)?;
-        // Until it is up, closing the socket sends an ABORT and leaves nothing with the peer.
+        // Until it is established, closing the socket sends an ABORT and leaves no state at the
+        // peer.
         socket.set_linger(Some(Duration::ZERO))?;
         match socket.connect(&address.into()) {
             Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
-            done => done?,
+            result => result?,
         }
         let connecting = Self::new(socket)?;
-        // A refusal comes with a notification, and so can be read.
+        // A refusal also makes the socket readable, because it is reported by a notification.
         let any = [Interest::READABLE, Interest::WRITABLE, Interest::ERROR];
         loop {
             connecting.0.ready(any[0] | any[1] | any[2]).await?;
             if let Some(error) = connecting.socket().take_error()? {
                 return Err(as_refusal(error));
             }
-            // The peer's address is there once the association is.
-            let is_up = || match connecting.socket().peer_addr() {
+            // The socket has a peer address once the association is established.
+            let is_established = || match connecting.socket().peer_addr() {
                 Ok(_) => Ok(()),
                 Err(_) => Err(io::ErrorKind::WouldBlock.into()),
             };
-            // Each that has nothing to tell is forgotten.
-            if any.into_iter().any(|interest| connecting.0.try_io(interest, is_up).is_ok()) {
+            // `try_io` clears readiness that turns out to be wrong.
+            if any.into_iter().any(|interest| connecting.0.try_io(interest, is_established).is_ok())
+            {
                 break;
             }
         }
@@ -93,7 +95,7 @@ impl KernelSocket {
         self.0.readable().await
     }
 
-    /// Waits until there may be room to send.
+    /// Waits until there may be space to send.
     pub(super) async fn writable(&self) -> io::Result<()> {
         self.0.writable().await
     }
@@ -109,10 +111,11 @@ impl KernelSocket {
     /// Sends a message whole.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] if there is no room, and what keeps it from being sent ever.
+    /// [`io::ErrorKind::WouldBlock`] if there is no space, or another error if it can never be
+    /// sent.
     pub(super) fn try_send(&self, control: &[u8], data: &[u8]) -> io::Result<()> {
-        let pieces = [IoSlice::new(data)];
-        let message = MsgHdr::new().with_buffers(&pieces).with_control(control);
+        let buffers = [IoSlice::new(data)];
+        let message = MsgHdr::new().with_buffers(&buffers).with_control(control);
         let send = || self.socket().sendmsg(&message, libc::MSG_NOSIGNAL);
         self.0.try_io(Interest::WRITABLE, send).map(drop)
     }
@@ -120,22 +123,21 @@ impl KernelSocket {
     /// Reads the next message or notification.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] if there is nothing, and how the association broke.
+    /// [`io::ErrorKind::WouldBlock`] if there is nothing, or the error that ended the association.
     pub(super) fn try_receive(&self, buffer: &mut [u8]) -> io::Result<Received> {
         self.0.try_io(Interest::READABLE, || receive(&self.0, buffer))
     }
 
-    /// Sends no more, and ends the association once all has arrived.
+    /// Stops sending, and ends the association once all data has arrived.
     pub(super) fn shutdown(&self) {
         // Refused only if it has ended already.
         let _ = self.socket().shutdown(Shutdown::Write);
     }
 
-    /// Ends the association at once.
+    /// Aborts the association at once.
     pub(super) fn abort(&self, reason: &[u8]) {
-        let said = self.try_send(&control::of_abort(), reason);
-        if said.is_err() {
-            // Without words, when the socket is closed.
+        if self.try_send(&control::for_abort(), reason).is_err() {
+            // Closing the socket then sends an ABORT without a reason.
             let _ = self.socket().set_linger(Some(Duration::ZERO));
         }
     }
@@ -147,15 +149,15 @@ fn as_refusal(error: io::Error) -> io::Error {
     if error.raw_os_error() != Some(libc::ENOPROTOOPT) {
         return error;
     }
-    let what = "the host reports that it does not speak SCTP";
+    let what = "the host reports that it does not support SCTP";
     io::Error::new(io::ErrorKind::ConnectionRefused, what)
 }
 
 fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Received> {
     let mut control = [0; control::RECEIVED];
-    let mut pieces = [IoSliceMut::new(buffer)];
+    let mut buffers = [IoSliceMut::new(buffer)];
     let flags = MsgFlags::MSG_DONTWAIT;
-    let read = recvmsg::<()>(socket.as_raw_fd(), &mut pieces, Some(&mut control), flags)?;
+    let read = recvmsg::<()>(socket.as_raw_fd(), &mut buffers, Some(&mut control), flags)?;
     let (length, flags) = (read.bytes, read.flags);
     let info = read.cmsgs()?.find_map(|message| match message {
         ControlMessageOwned::Unknown(unknown)
@@ -173,6 +175,8 @@ fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<Received> {
     match info {
         Some(info) => Ok(Received::Data(info, data, flags.contains(MsgFlags::MSG_EOR))),
         None if length == 0 => Ok(Received::End),
-        None => Err(io::Error::other("the kernel does not say which stream a message came on")),
+        None => {
+            Err(io::Error::other("the kernel did not report which stream a message arrived on"))
+        }
     }
 }

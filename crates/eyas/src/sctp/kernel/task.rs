@@ -1,4 +1,4 @@
-//! The task of an association of the kernel: what comes in goes to who waits for it.
+//! The task of an association of the kernel: passes what is received to its readers.
 
 use std::io;
 use std::net::SocketAddr;
@@ -10,19 +10,19 @@ use eyas_sctp::identifier::PathId;
 
 use super::association::{KernelAssociation, Shared, reason};
 use super::options;
-use super::socket::{KernelSocket, PIECE, Received};
+use super::socket::{KernelSocket, READ_SIZE, Received};
 use crate::sctp::slot::Stage;
 
-/// Messages read before others get their turn.
+/// The maximum number of messages read before other tasks get a turn.
 const BATCH: usize = 32;
-/// An association that nobody holds any more gets this long to end in order, while what the peer
-/// still sends is read and dropped; then the kernel is left alone with it.
-const FAREWELL: Duration = Duration::from_secs(30);
-/// How often the kernel is asked whether an association has ended of which there is nothing more to
-/// read: its last notification is not delivered then.
+/// How long an association without handles has to shut down, while what the peer still sends is
+/// read and dropped. After that, the socket is closed.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often the kernel is asked whether an association has ended after the end of its data,
+/// because its last notification is not delivered then.
 const END_POLL: Duration = Duration::from_millis(20);
 
-/// Ends the association for its users when the task does, also if the runtime drops it.
+/// Ends the association for its users when the task ends, even if the runtime drops it.
 struct EndOnDrop(Arc<Shared>);
 
 impl Drop for EndOnDrop {
@@ -32,23 +32,23 @@ impl Drop for EndOnDrop {
     }
 }
 
-/// What the task is to wait for.
+/// What the task waits for.
 #[derive(Clone, Copy, Debug)]
-struct Wants {
+struct Interest {
     read: bool,
     write: bool,
 }
 
-/// What comes next.
+/// What the task does next.
 enum Next {
-    Wait(Wants),
-    /// Nobody holds the association any more.
+    Wait(Interest),
+    /// The last handle was dropped.
     Orphan,
-    /// It has ended.
+    /// The association has ended.
     Over,
 }
 
-impl Wants {
+impl Interest {
     fn of(shared: &Shared, is_at_end: bool) -> Next {
         let state = shared.lock();
         let slot = &state.slot;
@@ -72,26 +72,26 @@ pub(super) fn start(socket: KernelSocket, remote: SocketAddr, by_peer: bool) -> 
 /// Runs until the association has ended or its last handle was dropped.
 async fn run(shared: Arc<Shared>) {
     let end = EndOnDrop(Arc::clone(&shared));
-    let mut buffer = vec![0; PIECE];
+    let mut buffer = vec![0; READ_SIZE];
     let mut is_at_end = false;
     loop {
-        let wants = match Wants::of(&shared, is_at_end) {
+        let interest = match Interest::of(&shared, is_at_end) {
             Next::Over => break,
             Next::Orphan => {
-                farewell(&shared, &mut buffer).await;
+                close_orphan(&shared, &mut buffer).await;
                 break;
             }
-            Next::Wait(wants) => wants,
+            Next::Wait(interest) => interest,
         };
         tokio::select! {
             () = shared.wake.notified() => {}
-            readable = shared.socket.readable(), if wants.read => {
+            readable = shared.socket.readable(), if interest.read => {
                 if readable.is_err() {
                     break;
                 }
                 is_at_end = read(&shared, &mut buffer);
             }
-            writable = shared.socket.writable(), if wants.write => {
+            writable = shared.socket.writable(), if interest.write => {
                 if writable.is_err() {
                     break;
                 }
@@ -132,7 +132,7 @@ fn read(shared: &Shared, buffer: &mut [u8]) -> bool {
 }
 
 /// Ends an association without an owner, once all data has arrived.
-async fn farewell(shared: &Shared, buffer: &mut [u8]) {
+async fn close_orphan(shared: &Shared, buffer: &mut [u8]) {
     shared.socket.shutdown();
     let drained = async {
         while shared.socket.readable().await.is_ok() {
@@ -148,6 +148,6 @@ async fn farewell(shared: &Shared, buffer: &mut [u8]) {
             }
         }
     };
-    // The kernel goes on by itself once the socket is closed.
-    let _ = tokio::time::timeout(FAREWELL, drained).await;
+    // The kernel continues the shutdown once the socket is closed.
+    let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, drained).await;
 }
