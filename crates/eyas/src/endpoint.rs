@@ -200,7 +200,7 @@ impl EndpointBuilder {
                 true => one_of_each_family(&self.local_addresses),
                 false => self.sctp_local_addresses,
             };
-            connector.with_sctp(clients.at(own))
+            connector.with_sctp(clients.bound_to(own))
         };
         let shared = Shared {
             connector,
@@ -246,9 +246,9 @@ impl Endpoint {
         Trust { parameters: self.shared.trust.clone(), certificate_host }
     }
 
-    /// Reads this machine's addresses and routes from the kernel now, and watches for changes from now on.
-    /// Otherwise the first connection does so, which takes it a fraction of a millisecond. Must be called
-    /// inside a tokio runtime, the one that connections will use.
+    /// Reads this machine's addresses and routes from the kernel now, and watches for changes from
+    /// now on. Otherwise the first connection does so, which takes it a fraction of a millisecond.
+    /// Must be called inside a tokio runtime, the one that connections will use.
     pub fn watch_network(&self) {
         self.network().view_without_waiting();
     }

@@ -13,7 +13,7 @@ use crate::connection_info::ConnectionInfo;
 use crate::connector::Connector;
 use crate::failure::{failure, of_io};
 use crate::sctp::carrier::{Access, access};
-use crate::sctp::client::Known;
+use crate::sctp::client::PeerHints;
 use crate::sctp::kernel;
 use crate::sctp::secured::{Role, Secured};
 use crate::sctp::{SctpAssociation, SctpStream, of_attempt};
@@ -52,10 +52,11 @@ async fn associate(
 ) -> Result<SctpAssociation, Failure> {
     let candidate = &attempt.candidate;
     let start = Instant::now();
-    let known = Known { inside_udp_at: attempt.encapsulation_port, rtt: attempt.initial_rtt };
+    let hints =
+        PeerHints { encapsulation_port: attempt.encapsulation_port, rtt: attempt.initial_rtt };
     let association = connector
         .sctp()
-        .open(candidate.transport, candidate.address, known)
+        .open(candidate.transport, candidate.address, hints)
         .await
         .map_err(|error| of_io(&error, Level::Started))?;
     establish(&association, start, attempt, reporter, info).await?;

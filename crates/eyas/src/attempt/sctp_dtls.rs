@@ -11,7 +11,7 @@ use super::{Attempt, Established, Reporter};
 use crate::byte_stream::ByteTransport;
 use crate::connector::Connector;
 use crate::failure::{failure, of_io, of_tls};
-use crate::sctp::client::{Known, Protected, Unprotected};
+use crate::sctp::client::{DtlsAssociation, DtlsError, PeerHints};
 use crate::sctp::dtls::{EndReason, Trust};
 use crate::sctp::of_attempt;
 
@@ -28,12 +28,13 @@ pub(super) async fn run(
         .dtls()
         .map_err(|error| failure(Cause::Local, Level::Started, error.to_string()))?;
     let start = Instant::now();
-    let known = Known { inside_udp_at: attempt.encapsulation_port, rtt: attempt.initial_rtt };
+    let hints =
+        PeerHints { encapsulation_port: attempt.encapsulation_port, rtt: attempt.initial_rtt };
     let opened = connector
         .sctp()
-        .open_dtls(attempt.candidate.address, known, &own, Trust { verifier, name })
+        .open_dtls(attempt.candidate.address, hints, &own, Trust { verifier, name })
         .await;
-    let Protected { association, version } = opened.map_err(|error| of_unprotected(&error))?;
+    let DtlsAssociation { association, version } = opened.map_err(|error| dtls_failure(&error))?;
     let mut info = attempt.info();
     info.timings.security = Some(attempt.origin.elapsed());
     info.security = Security::Dtls;
@@ -44,18 +45,18 @@ pub(super) async fn run(
     Ok(Established { transport: ByteTransport::Sctp(Box::new(stream)), info, said: Bytes::new() })
 }
 
-fn of_unprotected(error: &Unprotected) -> Failure {
+fn dtls_failure(error: &DtlsError) -> Failure {
     match error {
-        Unprotected::Socket(error) => of_io(error, Level::Started),
-        Unprotected::Session(EndReason::TimedOut) => {
+        DtlsError::Socket(error) => of_io(error, Level::Started),
+        DtlsError::Session(EndReason::TimedOut) => {
             failure(Cause::Silent, Level::Started, "the DTLS handshake was not answered")
         }
-        Unprotected::Session(EndReason::Refused) => {
+        DtlsError::Session(EndReason::Refused) => {
             failure(Cause::Refused, Level::Started, "nothing is listening on the UDP port of SCTP")
         }
-        Unprotected::Session(EndReason::Closed) => {
+        DtlsError::Session(EndReason::Closed) => {
             failure(Cause::Reset, Level::Answered, "the peer ended the DTLS handshake")
         }
-        Unprotected::Session(EndReason::Failed(error)) => of_tls(error, Level::Answered),
+        DtlsError::Session(EndReason::Failed(error)) => of_tls(error, Level::Answered),
     }
 }

@@ -31,7 +31,7 @@ impl SctpAssociation {
         Self(Arc::new(stack))
     }
 
-    /// Returns the SCTP stack that carries it.
+    /// Returns the SCTP stack that implements it.
     pub(super) fn stack(&self) -> &dyn Stack {
         &*self.0
     }
@@ -66,7 +66,7 @@ impl SctpAssociation {
         Ok(SctpStream::new(self.clone(), stream))
     }
 
-    /// Keeps what arrives on this stream for who reads it alone.
+    /// Keeps what arrives on this stream for its own reader.
     pub(super) fn open_stream(&self, stream: StreamId) -> Result<(), SctpError> {
         self.with_slot(|slot| slot.open_stream(stream))?
     }
@@ -85,7 +85,7 @@ impl SctpAssociation {
     /// over. If notifications are not read, only the latest are kept. Cancel-safe.
     pub async fn event(&self) -> Option<Event> {
         poll_fn(|cx| {
-            let told = self.with_slot(|slot| match (slot.notification(), &slot.stage) {
+            let polled = self.with_slot(|slot| match (slot.notification(), &slot.stage) {
                 (None, Stage::Ended(_)) => Poll::Ready(None),
                 (None, _) => {
                     slot.watchers.add(cx.waker());
@@ -93,7 +93,7 @@ impl SctpAssociation {
                 }
                 (event, _) => Poll::Ready(event),
             });
-            told.unwrap_or(Poll::Ready(None))
+            polled.unwrap_or(Poll::Ready(None))
         })
         .await
     }
@@ -262,7 +262,7 @@ impl SctpAssociation {
         Ok(self.0.add_streams(outbound, inbound)?)
     }
 
-    /// Waits until the peer has answered, or the association is up or over.
+    /// Waits until the peer has responded, or the association is established or has ended.
     pub(crate) async fn answered(&self) -> Result<(), SctpError> {
         poll_fn(|cx| {
             self.poll_stage(cx, |stage| match stage {
@@ -274,7 +274,7 @@ impl SctpAssociation {
         .await
     }
 
-    /// Goes on with the COOKIE ECHO, and waits until the association is up.
+    /// Continues with the COOKIE ECHO, and waits until the association is established.
     pub(crate) async fn established(&self) -> Result<(), SctpError> {
         self.0.proceed()?;
         poll_fn(|cx| {
@@ -290,25 +290,25 @@ impl SctpAssociation {
     fn poll_stage<T>(
         &self,
         cx: &mut Context<'_>,
-        judge: impl FnOnce(&Stage) -> Poll<Result<T, SctpError>>,
+        check: impl FnOnce(&Stage) -> Poll<Result<T, SctpError>>,
     ) -> Poll<Result<T, SctpError>> {
         let polled = self.with_slot(|slot| {
-            let verdict = judge(&slot.stage);
-            if verdict.is_pending() {
+            let result = check(&slot.stage);
+            if result.is_pending() {
                 slot.watchers.add(cx.waker());
             }
-            verdict
+            result
         });
         polled.unwrap_or_else(|error| Poll::Ready(Err(error)))
     }
 
-    pub(super) fn give_back_stream(&self, stream: StreamId) {
+    pub(super) fn return_stream(&self, stream: StreamId) {
         // A missing slot has nothing to return.
-        let _ = self.with_slot(|slot| slot.give_back_stream(stream));
+        let _ = self.with_slot(|slot| slot.return_stream(stream));
     }
 
     pub(super) fn discard_stream(&self, stream: StreamId) {
-        // A slot that is gone receives nothing.
+        // A missing slot receives nothing.
         let _ = self.with_slot(|slot| slot.discard_stream(stream));
     }
 

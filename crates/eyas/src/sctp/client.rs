@@ -13,35 +13,36 @@ use tokio_util::task::TaskTracker;
 use super::SctpAssociation;
 use super::carrier::{ENCAPSULATION_PORT, Wire};
 use super::dtls::{EndReason, Identity, MAX_OVERHEAD, State, Trust};
-use super::hub::Anchor;
 use super::own::OwnAssociation;
-use super::task::{self, Homes};
+use super::shared_endpoint::EndpointHandle;
+use super::task::{self, Homing};
 use crate::sockets::PORT_TRIES;
 
 /// A first retransmission is due after three round trips, as for other transports (RFC 6298 §2.2).
 const ROUND_TRIPS_TO_RETRANSMISSION: u32 = 3;
-/// Bounds of the first retransmission timeout where a round trip is remembered; 1 s without.
+/// Bounds of the first retransmission timeout if a round-trip time is remembered; it is 1 s
+/// otherwise.
 const RTO_INITIAL: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
 
-/// What an endpoint opens associations with. Sockets are opened when they are first needed.
+/// Opens the associations of an endpoint. Sockets are opened when they are first needed.
 #[derive(Debug)]
 pub(crate) struct Clients {
-    udp: OnceCell<Anchor>,
-    raw: OnceCell<Anchor>,
+    udp: OnceCell<EndpointHandle>,
+    raw: OnceCell<EndpointHandle>,
     /// The associations that have not ended.
     opened: TaskTracker,
     encapsulation_port: u16,
     association: AssociationConfig,
-    /// Where the sockets are bound; at all addresses if it is empty.
+    /// The addresses to bind sockets to; all addresses if it is empty.
     local_addresses: Vec<IpAddr>,
 }
 
-/// What is known of a peer before the first packet.
+/// What is known about a peer before the first packet.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Known {
-    /// The UDP port at which it awaits SCTP, if that is not the one of the endpoint.
-    pub(crate) inside_udp_at: Option<u16>,
-    /// The round trip that is to be expected.
+pub(crate) struct PeerHints {
+    /// The UDP port at which it expects SCTP, if that is not the one of the endpoint.
+    pub(crate) encapsulation_port: Option<u16>,
+    /// The expected round-trip time.
     pub(crate) rtt: Option<Duration>,
 }
 
@@ -52,33 +53,33 @@ impl Default for Clients {
 }
 
 impl Clients {
-    /// Peers await SCTP inside UDP at this port.
+    /// Creates clients for peers that expect SCTP inside UDP at this port.
     pub(crate) fn new(encapsulation_port: u16, association: AssociationConfig) -> Self {
         let (udp, raw) = (OnceCell::new(), OnceCell::new());
         let (opened, local_addresses) = (TaskTracker::new(), Vec::new());
-        // It is waited for what is counted then, not for a time when no more can come.
+        // `wait` returns when no association is left, although more may be opened later.
         opened.close();
         Self { udp, raw, opened, encapsulation_port, association, local_addresses }
     }
 
-    /// Uses these addresses of this host, and tells peers of no others; all if there are none.
-    pub(crate) fn at(mut self, local_addresses: Vec<IpAddr>) -> Self {
+    /// Uses these addresses of this host, and announces no others to peers; all if there are none.
+    pub(crate) fn bound_to(mut self, local_addresses: Vec<IpAddr>) -> Self {
         self.local_addresses = local_addresses;
         self
     }
 
     /// Returns the address to bind a separate socket for `remote` to.
     fn local_for(&self, remote: SocketAddr) -> IpAddr {
-        let fits = |address: &&IpAddr| address.is_ipv4() == remote.is_ipv4();
-        let own = self.local_addresses.iter().find(fits).copied();
-        own.unwrap_or(match remote {
+        let is_same_family = |address: &&IpAddr| address.is_ipv4() == remote.is_ipv4();
+        let configured = self.local_addresses.iter().find(is_same_family).copied();
+        configured.unwrap_or(match remote {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         })
     }
 
-    fn udp_port(&self, known: Known) -> u16 {
-        known.inside_udp_at.unwrap_or(self.encapsulation_port)
+    fn udp_port(&self, hints: PeerHints) -> u16 {
+        hints.encapsulation_port.unwrap_or(self.encapsulation_port)
     }
 
     /// Returns the configuration of associations.
@@ -96,15 +97,15 @@ impl Clients {
         &self,
         transport: Transport,
         address: SocketAddr,
-        known: Known,
+        hints: PeerHints,
     ) -> io::Result<SctpAssociation> {
-        let (hub, port) = match transport {
+        let (endpoint, port) = match transport {
             Transport::SctpUdp => {
-                let open = || async { hub(udp_wires(&self.local_addresses)?) };
-                (self.udp.get_or_try_init(open).await?, self.udp_port(known))
+                let open = || async { start(udp_wires(&self.local_addresses)?) };
+                (self.udp.get_or_try_init(open).await?, self.udp_port(hints))
             }
             _ => {
-                let open = || async { hub(wires(&self.local_addresses, Wire::raw)?) };
+                let open = || async { start(wires(&self.local_addresses, Wire::raw)?) };
                 (self.raw.get_or_try_init(open).await?, 0)
             }
         };
@@ -113,40 +114,40 @@ impl Clients {
         let mut options = ConnectOptions::new(remote, address.port());
         options.hold_at_init_ack = true;
         options.association = self.association.clone();
-        if let Some(rtt) = known.rtt {
+        if let Some(rtt) = hints.rtt {
             options.association.rto_initial = first_timeout(rtt);
         }
-        let id = hub.0.connect(options, self.opened.token())?;
-        Ok(SctpAssociation::new(OwnAssociation { hub: Arc::clone(&hub.0), id }))
+        let id = endpoint.0.connect(options, self.opened.token())?;
+        Ok(SctpAssociation::new(OwnAssociation { shared: Arc::clone(&endpoint.0), id }))
     }
 }
 
 impl Clients {
-    /// Opens a session of DTLS and sends an INIT through it (RFC 8261). Each has a UDP socket of
-    /// its own: DTLS tells sessions apart by their addresses. The association then waits at its
-    /// INIT ACK.
+    /// Opens a DTLS session and sends an INIT through it (RFC 8261). Each session has its own UDP
+    /// socket, because DTLS distinguishes sessions by their addresses. The association then waits
+    /// at its INIT ACK.
     ///
     /// # Errors
-    /// How the handshake failed.
+    /// If the handshake fails, or a socket cannot be opened.
     pub(crate) async fn open_dtls(
         &self,
         address: SocketAddr,
-        known: Known,
-        own: &Identity,
+        hints: PeerHints,
+        identity: &Identity,
         trust: Trust,
-    ) -> Result<Protected, Unprotected> {
+    ) -> Result<DtlsAssociation, DtlsError> {
         let mut remote = address;
-        remote.set_port(self.udp_port(known));
+        remote.set_port(self.udp_port(hints));
         let wire = Wire::dtls(SocketAddr::new(self.local_for(remote), 0))?;
         let sessions = wire.sessions().map(Arc::clone);
         let sessions = sessions.ok_or(io::Error::from(io::ErrorKind::Unsupported))?;
-        let hub = task::start(EndpointConfig::default(), vec![wire], Homes::One, None)?;
-        let rto = known.rtt.map(first_timeout);
-        sessions.open(remote, own, trust, rto);
+        let endpoint = task::start(EndpointConfig::default(), vec![wire], Homing::Single, None)?;
+        let rto = hints.rtt.map(first_timeout);
+        sessions.open(remote, identity, trust, rto);
         let version = match sessions.handshake_ended(remote).await {
             State::Up(version) => version,
-            State::Handshake => return Err(Unprotected::Session(EndReason::TimedOut)),
-            State::Over(ending) => return Err(Unprotected::Session(ending)),
+            State::Handshake => return Err(DtlsError::Session(EndReason::TimedOut)),
+            State::Over(ending) => return Err(DtlsError::Session(ending)),
         };
         let mut options = ConnectOptions::new(remote, address.port());
         options.hold_at_init_ack = true;
@@ -154,15 +155,16 @@ impl Clients {
         if let Some(rto) = rto {
             options.association.rto_initial = rto;
         }
-        let id = hub.0.connect(options, self.opened.token()).map_err(io::Error::from)?;
-        let association = SctpAssociation::new(OwnAssociation { hub: Arc::clone(&hub.0), id });
-        Ok(Protected { association, version })
+        let id = endpoint.0.connect(options, self.opened.token()).map_err(io::Error::from)?;
+        let association =
+            SctpAssociation::new(OwnAssociation { shared: Arc::clone(&endpoint.0), id });
+        Ok(DtlsAssociation { association, version })
     }
 }
 
 /// An association inside DTLS.
 #[derive(Debug)]
-pub(crate) struct Protected {
+pub(crate) struct DtlsAssociation {
     pub(crate) association: SctpAssociation,
     /// `DTLSv1.2` or `DTLSv1.3`.
     pub(crate) version: &'static str,
@@ -170,14 +172,14 @@ pub(crate) struct Protected {
 
 /// Why an association inside DTLS failed.
 #[derive(Debug)]
-pub(crate) enum Unprotected {
+pub(crate) enum DtlsError {
     /// The socket failed.
     Socket(io::Error),
     /// The handshake failed.
     Session(EndReason),
 }
 
-impl From<io::Error> for Unprotected {
+impl From<io::Error> for DtlsError {
     fn from(error: io::Error) -> Self {
         Self::Socket(error)
     }
@@ -189,8 +191,8 @@ fn first_timeout(rtt: Duration) -> Duration {
 }
 
 /// Returns the configuration of an association inside DTLS (RFC 8261 §5, §6): records add to its
-/// packets, which need no checksum of their own (RFC 9653). There is one path, whose congestion
-/// marks DTLS hides, and which has failed when the peer has.
+/// packets, which need no checksum of their own (RFC 9653). There is one path: its ECN marks are
+/// hidden by DTLS, and it fails when the association does.
 pub(super) fn over_dtls(config: &AssociationConfig) -> AssociationConfig {
     let mut config = config.clone();
     config.packet_overhead = MAX_OVERHEAD;
@@ -242,6 +244,6 @@ fn wires(
     }
 }
 
-fn hub(wires: Vec<Wire>) -> io::Result<Anchor> {
-    task::start(EndpointConfig::default(), wires, Homes::Many, None)
+fn start(wires: Vec<Wire>) -> io::Result<EndpointHandle> {
+    task::start(EndpointConfig::default(), wires, Homing::Multi, None)
 }

@@ -41,16 +41,16 @@ fn loss_text(reason: &LossReason) -> String {
         LossReason::NoAnswer => "the peer did not answer".into(),
         LossReason::PeerUnreachable => "the peer no longer answers on any path".into(),
         LossReason::Refused(Unreachable::Protocol) => {
-            "the host reports that it does not speak SCTP".into()
+            "the host reports that it does not support SCTP".into()
         }
         LossReason::Refused(_) => "the network reports that there is no route".into(),
         LossReason::AbortedByPeer { causes, reason } => match (&causes[..], reason.is_empty()) {
             ([], true) => "the peer aborted it and gave no reason".into(),
-            (causes, true) => format!("the peer aborted it: {}", named(causes)),
+            (causes, true) => format!("the peer aborted it: {}", cause_names(causes)),
             (_, false) => format!("the peer aborted it: {}", String::from_utf8_lossy(reason)),
         },
         LossReason::Stalled => "the peer accepted no more data".into(),
-        LossReason::Aborted => "it was aborted here".into(),
+        LossReason::Aborted => "it was aborted by this side".into(),
         LossReason::ProtocolViolation { cause } => {
             format!("the peer violated the protocol (cause {cause})")
         }
@@ -59,7 +59,7 @@ fn loss_text(reason: &LossReason) -> String {
 }
 
 /// Describes the causes of an ABORT (RFC 9260 §3.3.10).
-fn named(causes: &[u16]) -> String {
+fn cause_names(causes: &[u16]) -> String {
     let name = |cause: &u16| match cause {
         1 => "it has no such stream".into(),
         2 => "a parameter was missing".into(),
@@ -68,11 +68,11 @@ fn named(causes: &[u16]) -> String {
         5 => "it cannot resolve an address".into(),
         6 | 8 => "it does not support a chunk or parameter".into(),
         7 => "a parameter was not valid".into(),
-        9 => "there were no data".into(),
+        9 => "there was no data".into(),
         10 => "it was shutting down".into(),
         11 => "it was restarted with new addresses".into(),
         12 => "its user requested it".into(),
-        13 => "the protocol was broken".into(),
+        13 => "the protocol was violated".into(),
         other => format!("cause {other}"),
     };
     causes.iter().map(name).collect::<Vec<String>>().join(", ")
@@ -117,7 +117,7 @@ pub(crate) fn of_attempt(error: &SctpError, reached: Level) -> Failure {
     );
     // A host answers like this for an unused port (RFC 9260 §8.4, rule 8).
     let detail = match is_without_reason && reached == Level::Started {
-        true => "the host speaks SCTP, but nothing is listening on this SCTP port".to_owned(),
+        true => "the host supports SCTP, but nothing is listening on this SCTP port".to_owned(),
         false => error.to_string(),
     };
     failure(cause, reached, detail)

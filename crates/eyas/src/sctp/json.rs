@@ -14,7 +14,7 @@ use super::SctpError;
 /// A snapshot of an association: see [`Status`].
 #[derive(Clone, Debug, Serialize)]
 pub struct AssociationJson {
-    /// Where it stands (RFC 9260 §4).
+    /// The state of the association (RFC 9260 §4).
     state: &'static str,
     /// Our SCTP port.
     local_port: u16,
@@ -28,36 +28,37 @@ pub struct AssociationJson {
     window: u32,
     /// The peer's window, in bytes of user data.
     peer_window: u32,
-    /// Bytes of user data handed in and not yet acknowledged.
+    /// Bytes of user data that were accepted for sending and are not yet acknowledged.
     queued: usize,
-    /// The number of the path that new data takes.
+    /// The number of the path that new data is sent on.
     primary: u16,
-    /// All paths, in the order of their numbers.
+    /// All paths, ordered by number.
     paths: Vec<Path>,
 }
 
-/// A path at one moment, as `eyas race --json` has it, with its number and more: see [`PathStatus`].
+/// A path at one moment, as `eyas race --json` has it, with its number and more: see
+/// [`PathStatus`].
 #[derive(Clone, Debug, Serialize)]
 struct Path {
     /// Its number.
     path: u16,
     /// The peer's address.
     remote: IpAddr,
-    /// Our address, if it is not left to the routing.
+    /// Our address, unless routing chooses it.
     local: Option<IpAddr>,
-    /// The peer's UDP port, if it runs inside UDP (RFC 6951).
+    /// The peer's UDP port, if the path uses UDP encapsulation (RFC 6951).
     udp_port: Option<u16>,
     /// Whether it is verified and works.
     state: &'static str,
-    /// The smoothed round trip, once measured.
+    /// The smoothed round-trip time, once measured.
     rtt_ms: Option<f64>,
     /// The retransmission timeout.
     rto_ms: f64,
     /// The congestion window, in bytes of user data.
     window: usize,
-    /// Bytes of user data under way.
+    /// Bytes of user data in flight.
     outstanding: usize,
-    /// Bytes of the largest SCTP packet that goes on it.
+    /// The size in bytes of the largest SCTP packet that can be sent on it.
     mtu: usize,
 }
 
@@ -78,7 +79,7 @@ enum Notification {
     Answered,
     Restarted,
     Lost {
-        /// In words.
+        /// A description.
         reason: String,
     },
     Closed,
@@ -99,7 +100,7 @@ enum Notification {
         ppid: u32,
         unordered: bool,
         sent: bool,
-        /// Bytes of the message, which is not in here.
+        /// The size of the message in bytes; the message itself is not included.
         size: usize,
     },
     PartialDeliveryAborted {
@@ -122,7 +123,7 @@ enum Notification {
     RemoteError {
         cause: u16,
     },
-    /// What this version does not name.
+    /// An event that this version does not know.
     Other,
 }
 

@@ -11,10 +11,10 @@ use eyas_sctp::counters::Counters;
 
 use super::carrier::{Access, Claim, ENCAPSULATION_PORT, Wire, access, owner_of_udp_port};
 use super::dtls::Identity;
-use super::hub::{Anchor, Dependence};
 use super::kernel::KernelListener;
 use super::own::OwnAssociation;
-use super::task::{self, Homes};
+use super::shared_endpoint::{EndpointHandle, ReaderGuard};
+use super::task::{self, Homing};
 use super::{SctpAssociation, client};
 use crate::ServerIdentity;
 use crate::sockets::PORT_TRIES;
@@ -69,13 +69,13 @@ pub enum SctpOverIp {
 /// Accepts associations. Dropping it stops accepting; accepted associations stay open.
 #[derive(Debug)]
 pub struct SctpListener {
-    hub: Anchor,
+    unprotected: EndpointHandle,
     /// Traffic inside DTLS has its own endpoint, so it never mixes with unencrypted traffic.
-    protected: Option<Anchor>,
-    /// What comes directly over IP where the kernel speaks SCTP.
+    protected: Option<EndpointHandle>,
+    /// Accepts what arrives directly over IP if the kernel provides SCTP.
     kernel: Option<KernelListener>,
     port: u16,
-    /// The port over raw IP, for as long as a listener exists.
+    /// Claims to the port over raw IP, held until the listener is dropped.
     _claims: Vec<Claim>,
 }
 
@@ -92,10 +92,10 @@ impl SctpListener {
         };
         let mut protected = Vec::new();
         if let Some(identity) = &parameters.dtls {
-            let own = Identity::new(identity.certificate(), identity.key())
+            let dtls_identity = Identity::new(identity.certificate(), identity.key())
                 .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
             for wire in &mut wires {
-                protected.push(wire.share_with_dtls(own.clone())?);
+                protected.push(wire.share_with_dtls(dtls_identity.clone())?);
             }
         }
         let mut port = parameters.addresses.first().map_or(0, SocketAddr::port);
@@ -121,7 +121,7 @@ impl SctpListener {
             }
         }
         if (wires.is_empty() && kernel.is_none()) || port == 0 {
-            let what = "neither SCTP inside UDP nor directly over IP is asked for";
+            let what = "neither SCTP over UDP nor SCTP directly over IP is requested";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
         let mut config = EndpointConfig::default();
@@ -129,15 +129,15 @@ impl SctpListener {
         config.association = parameters.association.clone();
         let mut over_dtls = config.clone();
         over_dtls.association = client::over_dtls(&config.association);
-        let hub = task::start(config, wires, Homes::Many, None)?;
+        let unprotected = task::start(config, wires, Homing::Multi, None)?;
         let protected = match protected.is_empty() {
             true => None,
             false => {
-                let reader = Some(Dependence::on(&hub));
-                Some(task::start(over_dtls, protected, Homes::One, reader)?)
+                let reader = Some(ReaderGuard::new(&unprotected));
+                Some(task::start(over_dtls, protected, Homing::Single, reader)?)
             }
         };
-        Ok(Self { hub, protected, kernel, port, _claims: claims })
+        Ok(Self { unprotected, protected, kernel, port, _claims: claims })
     }
 
     /// Returns the SCTP port.
@@ -147,19 +147,19 @@ impl SctpListener {
 
     /// Returns the UDP port for SCTP over UDP, if that is served.
     pub fn encapsulation_port(&self) -> Option<u16> {
-        let mut ports = self.hub.0.wires.iter().map(|wire| wire.local().port());
+        let mut ports = self.unprotected.0.wires.iter().map(|wire| wire.local().port());
         ports.find(|port| *port != 0)
     }
 
     /// Returns whether SCTP is served directly over IP.
     pub fn is_direct(&self) -> bool {
-        self.kernel.is_some() || self.hub.0.wires.iter().any(Wire::is_shared)
+        self.kernel.is_some() || self.unprotected.0.wires.iter().any(Wire::is_shared)
     }
 
     /// Waits for the next association opened by a peer. Cancel-safe.
     pub async fn accept(&self) -> SctpAssociation {
-        let hub = &self.hub.0;
-        let own = poll_fn(|cx| hub.poll_accept(cx).map_or(Poll::Pending, Poll::Ready));
+        let shared = &self.unprotected.0;
+        let accepted = poll_fn(|cx| shared.poll_accept(cx).map_or(Poll::Pending, Poll::Ready));
         let through_kernel = async {
             match &self.kernel {
                 Some(kernel) => kernel.accept().await,
@@ -167,7 +167,7 @@ impl SctpListener {
             }
         };
         tokio::select! {
-            id = own => SctpAssociation::new(OwnAssociation { hub: Arc::clone(hub), id }),
+            id = accepted => SctpAssociation::new(OwnAssociation { shared: Arc::clone(shared), id }),
             association = through_kernel => association,
         }
     }
@@ -175,22 +175,24 @@ impl SctpListener {
     /// Waits for the next association opened by a peer inside DTLS; never returns if DTLS is not
     /// served. Cancel-safe.
     pub async fn accept_dtls(&self) -> SctpAssociation {
-        let Some(Anchor(hub)) = &self.protected else { return std::future::pending().await };
-        let id = poll_fn(|cx| hub.poll_accept(cx).map_or(Poll::Pending, Poll::Ready)).await;
-        SctpAssociation::new(OwnAssociation { hub: Arc::clone(hub), id })
+        let Some(EndpointHandle(shared)) = &self.protected else {
+            return std::future::pending().await;
+        };
+        let id = poll_fn(|cx| shared.poll_accept(cx).map_or(Poll::Pending, Poll::Ready)).await;
+        SctpAssociation::new(OwnAssociation { shared: Arc::clone(shared), id })
     }
 
     /// Returns the number of associations, accepted or not, with or without DTLS. Those of the
     /// kernel's SCTP are not counted.
     pub fn associations(&self) -> usize {
-        let hubs = std::iter::once(&self.hub).chain(&self.protected);
-        hubs.map(|hub| hub.0.lock().endpoint.associations().len()).sum()
+        let endpoints = std::iter::once(&self.unprotected).chain(&self.protected);
+        endpoints.map(|endpoint| endpoint.0.lock().endpoint.associations().len()).sum()
     }
 
     /// Returns the number of DTLS sessions, with or without an association.
     #[cfg(test)]
     pub(super) fn sessions(&self) -> usize {
-        self.hub
+        self.unprotected
             .0
             .wires
             .iter()
@@ -201,11 +203,11 @@ impl SctpListener {
 
     /// Returns the protocol's counters. The kernel's SCTP is not included.
     pub fn counters(&self) -> Counters {
-        self.hub.0.lock().endpoint.counters()
+        self.unprotected.0.lock().endpoint.counters()
     }
 }
 
-/// Returns the addresses for a socket of each family: `[::]` represents both.
+/// Returns the addresses to open sockets at: `[::]` represents both families.
 fn ips(addresses: &[SocketAddr]) -> Vec<IpAddr> {
     let mut ips: Vec<IpAddr> = addresses.iter().map(SocketAddr::ip).collect();
     if ips == [IpAddr::V6(Ipv6Addr::UNSPECIFIED)] {
@@ -247,7 +249,7 @@ fn udp(ips: &[IpAddr], port: u16) -> io::Result<Vec<Wire>> {
         tries -= 1;
         match bind_all() {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => match port {
-                // What was free at the first address is not at another one.
+                // The port that was free at the first address is taken at another one.
                 0 if tries > 0 => {}
                 0 => return Err(error),
                 port => return Err(taken(port)),

@@ -4,23 +4,23 @@
 //! | --- | --- | --- |
 //! | `carrier/` | sockets: inside UDP, inside DTLS, raw | RFC 6951, RFC 8261, RFC 9260 |
 //! | `kernel/` | the kernel's own SCTP, where it has one | RFC 6458 |
-//! | `hub` | one protocol endpoint, shared by its task and its associations | |
-//! | `slot` | the hub's state for one association | |
-//! | `outbox` | packets on their way to the sockets | |
-//! | `own_addresses` | the addresses announced to peers, as they come and go | RFC 5061 |
+//! | `shared_endpoint` | one protocol endpoint, shared by its task and its associations | |
+//! | `slot` | the state of one association that its users see | |
+//! | `outbox` | outgoing packets and the choice of their sockets | |
+//! | `own_addresses` | the addresses announced to peers, and their changes | RFC 5061 |
 //! | `ports` | which packets of a shared socket are ours | |
 //! | `tap` | observing packets that pass | |
-//! | `task` | moves packets, times and events between sockets and endpoint | |
+//! | `task` | drives the endpoint with packets from the sockets and with time | |
 //! | `association` | the user's handle: messages, paths, state | RFC 6458 |
 //! | `stack` | the interface of an SCTP implementation below an association | |
 //! | `own` | an association of our own stack | |
 //! | `json` | the state of associations as JSON | |
 //! | `stream` | one stream in each direction as bytes | RFC 3436 §4 |
 //! | `secured` | TLS over a pair of streams | RFC 3436 |
-//! | `streams` | further pairs of streams, of the same peer | RFC 3436 |
+//! | `streams` | further pairs of streams of an association | RFC 3436 |
 //! | `messages/` | protected messages beside byte streams | RFC 7496, RFC 8446 §7.5 |
 //! | `client` | opening associations | RFC 9260 §5 |
-//! | `wires` | the sockets alone, for another protocol endpoint | |
+//! | `wires` | the sockets without an endpoint, for programs with their own | |
 //! | `listener` | accepting associations | RFC 9260 §5 |
 //!
 //! The protocol itself is [`protocol`]: pure, without sockets and clock.
@@ -32,7 +32,6 @@ pub(crate) mod carrier;
 pub(crate) mod client;
 pub(crate) mod dtls;
 mod error;
-mod hub;
 mod json;
 pub(crate) mod kernel;
 mod listener;
@@ -42,6 +41,7 @@ mod own;
 mod own_addresses;
 mod ports;
 pub(crate) mod secured;
+mod shared_endpoint;
 mod slot;
 mod stack;
 mod stream;
@@ -64,7 +64,7 @@ pub use listener::{SctpListenParameters, SctpListener, SctpOverIp};
 pub use messages::SctpMessages;
 pub use stream::SctpStream;
 pub use streams::SctpStreams;
-// For the supervisor, which has a protocol endpoint of its own: no part of what programs are promised.
+// For the supervisor, which has a protocol endpoint of its own: not part of the public API.
 #[doc(hidden)]
 pub use tap::{Tap, Train};
 #[doc(hidden)]

@@ -1,4 +1,4 @@
-//! Outgoing packets: the socket that each is sent on, and those that wait for a full one.
+//! Outgoing packets: chooses the socket for each, and queues those that wait for a full one.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,7 +12,7 @@ use super::tap::{Tap, Train};
 /// Trains of packets, in the order in which they leave.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    /// What has not left yet.
+    /// The trains that have not been sent yet.
     pub(super) trains: VecDeque<Transmit>,
     sources: SourceCache,
     full: Option<usize>,
@@ -63,8 +63,8 @@ impl Outbox {
         self.full
     }
 
-    /// Routes or addresses have changed.
-    pub(super) fn forget_sources(&mut self) {
+    /// Discards cached source addresses, because routes or addresses have changed.
+    pub(super) fn clear_sources(&mut self) {
         self.sources.clear();
     }
 }

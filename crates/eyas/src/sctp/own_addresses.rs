@@ -6,14 +6,15 @@ use std::time::{Duration, Instant};
 use super::carrier::Wire;
 use crate::network::{Watcher, own_addresses};
 
-/// Changes come in bursts (link, then addresses, then routes): the look is taken when they pause.
+/// Changes come in bursts (link, then addresses, then routes); the addresses are read when they
+/// pause.
 const SETTLE_TIME: Duration = Duration::from_millis(50);
 
-/// Where the sockets of an endpoint are bound.
+/// The addresses that the sockets of an endpoint are bound to.
 #[derive(Clone, Debug)]
-pub(super) struct Bound(Vec<IpAddr>);
+pub(super) struct BoundAddresses(Vec<IpAddr>);
 
-impl Bound {
+impl BoundAddresses {
     pub(super) fn of(wires: &[Wire]) -> Self {
         let mut bound = Vec::new();
         for wire in wires {
@@ -25,17 +26,17 @@ impl Bound {
         Self(bound)
     }
 
-    /// Returns the addresses of this host that the sockets serve, most preferred first.
-    pub(super) fn now(&self) -> Vec<IpAddr> {
-        self.among(&own_addresses())
+    /// Returns the addresses of this host that the sockets serve now, most preferred first.
+    pub(super) fn current(&self) -> Vec<IpAddr> {
+        self.served(&own_addresses())
     }
 
     /// Returns the served addresses among these. A socket bound to an address serves that one,
     /// including on loopback, where a host has more addresses than it lists. One bound to all
-    /// addresses serves those that lead to other hosts.
-    fn among(&self, present: &[IpAddr]) -> Vec<IpAddr> {
+    /// addresses serves those that other hosts can reach.
+    fn served(&self, present: &[IpAddr]) -> Vec<IpAddr> {
         let serves_all = |family: IpAddr| {
-            self.0.iter().any(|one| one.is_unspecified() && one.is_ipv4() == family.is_ipv4())
+            self.0.iter().any(|bound| bound.is_unspecified() && bound.is_ipv4() == family.is_ipv4())
         };
         let loopback = self.0.iter().filter(|one| one.is_loopback());
         let bound = self.0.iter().filter(|one| !one.is_loopback() && present.contains(one));
@@ -46,29 +47,29 @@ impl Bound {
     }
 }
 
-/// Hears of changes and looks.
+/// Watches for changes of the local addresses.
 #[derive(Debug)]
 pub(super) struct Watch {
-    bound: Bound,
-    /// Without it changes go unnoticed; the kernel refuses it in some sandboxes.
+    bound: BoundAddresses,
+    /// `None` if the kernel refuses it, as in some sandboxes; then changes go unnoticed.
     watcher: Option<Watcher>,
-    look_at: Option<Instant>,
+    check_at: Option<Instant>,
     known: Vec<IpAddr>,
 }
 
 impl Watch {
-    /// Creates the addresses. Must be called inside a tokio runtime.
-    pub(super) fn new(bound: Bound, known: Vec<IpAddr>) -> Self {
+    /// Starts watching. Must be called inside a tokio runtime.
+    pub(super) fn new(bound: BoundAddresses, known: Vec<IpAddr>) -> Self {
         let watcher = Watcher::new();
         if let Err(error) = &watcher {
-            tracing::debug!(%error, "no notice of changed addresses");
+            tracing::debug!(%error, "changes of addresses will go unnoticed");
         }
         // Something may have changed before the subscription.
-        Self { bound, watcher: watcher.ok(), look_at: Some(Instant::now()), known }
+        Self { bound, watcher: watcher.ok(), check_at: Some(Instant::now()), known }
     }
 
-    /// Waits until the kernel gives notice of a change; from then on there is a time to look.
-    pub(super) async fn noticed(&self) {
+    /// Waits until the kernel reports a change. The caller then calls `schedule_check`.
+    pub(super) async fn changed(&self) {
         match &self.watcher {
             Some(watcher) if watcher.changed().await.is_ok() => {}
             _ => std::future::pending().await,
@@ -76,26 +77,26 @@ impl Watch {
     }
 
     /// Schedules a check after a change.
-    pub(super) fn settle(&mut self) {
-        self.look_at.get_or_insert_with(|| Instant::now() + SETTLE_TIME);
+    pub(super) fn schedule_check(&mut self) {
+        self.check_at.get_or_insert_with(|| Instant::now() + SETTLE_TIME);
     }
 
     /// Returns when to call `due_addresses` at the latest.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
-        self.look_at
+        self.check_at
     }
 
     /// Returns the addresses if a check is due. Routes may have changed even if the addresses have
     /// not.
     pub(super) fn due_addresses(&mut self, now: Instant) -> Option<Vec<IpAddr>> {
-        if self.look_at.is_none_or(|time| time > now) {
+        if self.check_at.is_none_or(|time| time > now) {
             return None;
         }
-        self.look_at = None;
+        self.check_at = None;
         if let Some(watcher) = &self.watcher {
             watcher.drain();
         }
-        let present = self.bound.now();
+        let present = self.bound.current();
         let is_changed = present != self.known;
         self.known.clone_from(&present);
         is_changed.then_some(present)
@@ -106,26 +107,26 @@ impl Watch {
 mod tests {
     use super::*;
 
-    fn among(bound: &[&str], present: &[&str]) -> Vec<String> {
+    fn served(bound: &[&str], present: &[&str]) -> Vec<String> {
         let parse = |list: &[&str]| -> Vec<IpAddr> {
             list.iter().map(|text| text.parse().unwrap()).collect()
         };
-        let among = Bound(parse(bound)).among(&parse(present));
-        among.iter().map(ToString::to_string).collect()
+        let served = BoundAddresses(parse(bound)).served(&parse(present));
+        served.iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn wildcard_sockets_use_non_loopback_addresses() {
         let present = ["127.0.0.1", "::1", "10.0.0.1", "10.0.1.1", "2001:db8::1"];
-        assert_eq!(among(&["0.0.0.0"], &present), ["10.0.0.1", "10.0.1.1"]);
-        assert_eq!(among(&["0.0.0.0", "::"], &present), ["10.0.0.1", "10.0.1.1", "2001:db8::1"]);
+        assert_eq!(served(&["0.0.0.0"], &present), ["10.0.0.1", "10.0.1.1"]);
+        assert_eq!(served(&["0.0.0.0", "::"], &present), ["10.0.0.1", "10.0.1.1", "2001:db8::1"]);
     }
 
     #[test]
     fn sockets_at_single_addresses_serve_them_while_they_exist() {
         let bound = ["10.0.1.1", "10.0.0.1", "10.0.2.1"];
-        assert_eq!(among(&bound, &["10.0.0.1", "10.0.1.1", "10.0.9.1"]), ["10.0.1.1", "10.0.0.1"]);
-        assert_eq!(among(&["127.0.0.1", "127.0.0.2"], &["127.0.0.1"]), ["127.0.0.1", "127.0.0.2"]);
-        assert_eq!(among(&["10.0.1.1", "0.0.0.0"], &["10.0.1.1"]), ["10.0.1.1"]);
+        assert_eq!(served(&bound, &["10.0.0.1", "10.0.1.1", "10.0.9.1"]), ["10.0.1.1", "10.0.0.1"]);
+        assert_eq!(served(&["127.0.0.1", "127.0.0.2"], &["127.0.0.1"]), ["127.0.0.1", "127.0.0.2"]);
+        assert_eq!(served(&["10.0.1.1", "0.0.0.0"], &["10.0.1.1"]), ["10.0.1.1"]);
     }
 }

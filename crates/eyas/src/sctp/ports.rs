@@ -1,7 +1,7 @@
 //! Decides which packets of a socket shared with other processes are ours.
 //!
-//! A raw socket receives every packet of protocol 132. Answering one for somebody else's port would
-//! end somebody else's association.
+//! A raw socket receives every packet of protocol 132. A response to one for a port of another
+//! process would end that process's association.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ const INIT_ACK: u8 = 2;
 #[derive(Debug, Default)]
 pub(super) struct Ports {
     listening: Option<u16>,
-    /// How many associations there are from this port to that one of any peer.
+    /// The number of associations from each local port to each port of any peer.
     connected: HashMap<(u16, u16), usize>,
 }
 
@@ -52,7 +52,7 @@ impl Ports {
     /// Returns whether the packet is the INIT ACK of an association that was cancelled in the
     /// meantime, like those that lose a race. An ABORT in reply (RFC 9260 §8.4) would cost the peer
     /// a packet, and it holds no state that could be ended.
-    pub(super) fn is_belated_answer(&self, received: &Received) -> bool {
+    pub(super) fn is_late_init_ack(&self, received: &Received) -> bool {
         received.contents.get(COMMON_HEADER) == Some(&INIT_ACK)
             && ports(received)
                 .is_some_and(|(source, destination)| !self.is_used(destination, source))
@@ -91,7 +91,7 @@ mod tests {
         ports.add(5000, 443);
         ports.add(5000, 443);
         assert!(ports.is_ours(&packet(443, 5000)));
-        assert!(!ports.is_ours(&packet(444, 5000)), "another process may have this one");
+        assert!(!ports.is_ours(&packet(444, 5000)), "another process may use this port");
         ports.remove(5000, 443);
         assert!(ports.is_ours(&packet(443, 5000)));
         ports.remove(5000, 443);
@@ -99,18 +99,21 @@ mod tests {
     }
 
     #[test]
-    fn an_unexpected_init_ack_is_too_late() {
+    fn an_unexpected_init_ack_is_late() {
         let mut init_ack = packet(443, 5000);
         init_ack.contents = [&init_ack.contents[..], &[0; 8], &[INIT_ACK, 0, 0, 4]].concat().into();
         let mut ports = Ports::new(None);
-        assert!(ports.is_belated_answer(&init_ack));
+        assert!(ports.is_late_init_ack(&init_ack));
         ports.add(5000, 443);
-        assert!(!ports.is_belated_answer(&init_ack));
-        assert!(!Ports::new(None).is_belated_answer(&packet(443, 5000)), "too short to tell");
+        assert!(!ports.is_late_init_ack(&init_ack));
+        assert!(
+            !Ports::new(None).is_late_init_ack(&packet(443, 5000)),
+            "too short to contain a chunk"
+        );
     }
 
     #[test]
-    fn a_truncated_packet_belongs_to_nobody() {
+    fn a_truncated_packet_is_not_ours() {
         let mut short = packet(5000, 80);
         short.contents = Bytes::from_static(&[0x13, 0x88, 0]);
         assert!(!Ports::new(Some(80)).is_ours(&short));

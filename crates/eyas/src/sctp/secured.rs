@@ -11,12 +11,12 @@ use super::messages::Keys;
 use super::{SctpAssociation, SctpStream};
 use crate::failure::of_io;
 
-/// How the sessions of an association are made; each side has one of these roles for all of them.
+/// How TLS sessions of an association are established; each side has the same role in all of them.
 #[derive(Clone)]
 pub(crate) enum Role {
     /// Checks the peer's certificate against this name.
     Client(TlsConnector, ServerName<'static>),
-    /// Shows its own.
+    /// Presents its own certificate.
     Server(TlsAcceptor),
 }
 
@@ -26,24 +26,24 @@ impl Role {
         &self,
         stream: SctpStream,
     ) -> Result<TlsStream<SctpStream>, Failure> {
-        let made = match self {
+        let result = match self {
             Self::Client(connector, name) => {
                 connector.connect(name.clone(), stream).await.map(TlsStream::from)
             }
             Self::Server(acceptor) => acceptor.accept(stream).await.map(TlsStream::from),
         };
-        made.map_err(|error| of_io(&error, Level::Transport))
+        result.map_err(|error| of_io(&error, Level::Transport))
     }
 }
 
-/// The session on stream 0, and how others are made.
+/// The session on stream 0, and how others are established.
 pub(crate) struct Secured {
     pub(crate) tls: TlsStream<SctpStream>,
     role: Role,
     message_keys: MessageKeys,
 }
 
-/// What protects messages beside the byte streams, until somebody has taken it.
+/// The keys that protect messages beside the byte streams, until they are taken.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MessageKeys(Arc<Mutex<Option<Keys>>>);
 
@@ -55,7 +55,7 @@ impl MessageKeys {
 
 impl Secured {
     pub(crate) fn new(tls: TlsStream<SctpStream>, role: Role) -> Self {
-        let message_keys = MessageKeys(Arc::new(Mutex::new(Keys::of(&tls))));
+        let message_keys = MessageKeys(Arc::new(Mutex::new(Keys::export(&tls))));
         Self { tls, role, message_keys }
     }
 

@@ -11,8 +11,8 @@ use tokio::time::timeout;
 use crate::test_ports::own_port;
 use crate::{Connection, Endpoint, ListenParameters, Listener, SecurityParameters, ServerIdentity};
 
-/// Nothing in these tests takes so long; what does hangs.
-pub(super) const HANGS: Duration = Duration::from_secs(60);
+/// Longer than anything takes in these tests.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Returns the listener, the client's end and the server's.
 pub(super) async fn pair() -> (Listener, Connection, Connection) {
@@ -31,6 +31,6 @@ pub(super) async fn pair() -> (Listener, Connection, Connection) {
     let policy = Policy { transports, ..Policy::default() };
     let endpoint = endpoint.build().expect("an endpoint");
     let ours = endpoint.preconnection(target).policy(policy).connect().await.expect("it connects");
-    let theirs = timeout(HANGS, listener.accept()).await.expect("a connection");
+    let theirs = timeout(TIMEOUT, listener.accept()).await.expect("a connection");
     (listener, ours, theirs)
 }

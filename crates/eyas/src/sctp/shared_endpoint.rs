@@ -23,16 +23,16 @@ use super::carrier::{Arrivals, Wire};
 use super::ports::Ports;
 use super::slot::{Slot, Stage, Wakers};
 
-/// Trains decided and not yet sent; the protocol keeps the rest.
+/// The maximum number of trains that wait to be sent; the protocol keeps the rest.
 pub(super) const MAX_OUTBOX: usize = 64;
 /// The maximum number of incoming associations not accepted yet; more are aborted.
 const MAX_BACKLOG: usize = 1024;
 
-/// One endpoint of the protocol with its sockets.
+/// A protocol endpoint with its sockets.
 #[derive(Debug)]
-pub(super) struct Hub {
+pub(super) struct SharedEndpoint {
     state: Mutex<State>,
-    /// Tells the task that there is something to do.
+    /// Wakes the task when there is something to do.
     pub(super) wake: Notify,
     start: Instant,
     pub(super) wires: Vec<Wire>,
@@ -45,59 +45,60 @@ pub(super) struct State {
     ports: Ports,
     backlog: VecDeque<AssociationId>,
     accepting: Wakers,
-    /// Associations of which somebody waits until more of a stream is on its way.
+    /// Associations whose watchers wait until more of a stream has been sent.
     sending: Vec<AssociationId>,
-    /// Somebody may still open or accept associations.
-    is_anchored: bool,
-    /// Hubs whose packets come in at the sockets of this one.
+    /// Whether associations can still be opened or accepted.
+    has_handle: bool,
+    /// The number of endpoints whose packets arrive at the sockets of this one.
     dependents: usize,
-    /// The task has ended, and with it the sockets.
+    /// Whether the task has ended, and with it the sockets.
     is_over: bool,
 }
 
-/// What is left after the outputs were taken out.
+/// What to do after the outputs were taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// The outbox is full; there may be more.
     Full,
-    /// Nothing before this time.
+    /// Nothing is due before this time.
     Wait(Option<Duration>),
-    /// Nobody needs the endpoint any more.
+    /// The endpoint is no longer needed.
     Over,
 }
 
-/// Keeps a hub open for new associations; dropping it lets the hub end with the last association.
+/// Keeps an endpoint open for new associations; once it is dropped, the endpoint ends with the last
+/// association.
 #[derive(Debug)]
-pub(super) struct Anchor(pub(super) Arc<Hub>);
+pub(super) struct EndpointHandle(pub(super) Arc<SharedEndpoint>);
 
-impl Drop for Anchor {
+impl Drop for EndpointHandle {
     fn drop(&mut self) {
-        self.0.lock().is_anchored = false;
+        self.0.lock().has_handle = false;
         self.0.wake.notify_one();
     }
 }
 
-/// Keeps a hub alive for another one whose packets come in at its sockets. It takes in no
-/// associations for that.
+/// Keeps an endpoint alive for another one whose packets arrive at its sockets, but not open for
+/// new associations.
 #[derive(Debug)]
-pub(super) struct Dependence(Arc<Hub>);
+pub(super) struct ReaderGuard(Arc<SharedEndpoint>);
 
-impl Dependence {
-    pub(super) fn on(anchor: &Anchor) -> Self {
-        anchor.0.lock().dependents += 1;
-        Self(Arc::clone(&anchor.0))
+impl ReaderGuard {
+    pub(super) fn new(handle: &EndpointHandle) -> Self {
+        handle.0.lock().dependents += 1;
+        Self(Arc::clone(&handle.0))
     }
 }
 
-impl Drop for Dependence {
+impl Drop for ReaderGuard {
     fn drop(&mut self) {
         self.0.lock().dependents -= 1;
         self.0.wake.notify_one();
     }
 }
 
-impl Hub {
-    /// Creates a hub that is not driven yet.
+impl SharedEndpoint {
+    /// Creates an endpoint without a task.
     pub(super) fn new(config: EndpointConfig, wires: Vec<Wire>) -> io::Result<Self> {
         let ports = Ports::new(config.listen_port);
         let endpoint = Endpoint::new(config, seed()?, Duration::ZERO);
@@ -108,7 +109,7 @@ impl Hub {
             backlog: VecDeque::new(),
             accepting: Wakers::default(),
             sending: Vec::new(),
-            is_anchored: true,
+            has_handle: true,
             dependents: 0,
             is_over: false,
         };
@@ -145,7 +146,7 @@ impl Hub {
         result
     }
 
-    /// Opens an association, counted by `opened` as long as it is not over.
+    /// Opens an association; `opened` is dropped when it ends.
     pub(super) fn connect(
         &self,
         mut options: ConnectOptions,
@@ -156,7 +157,7 @@ impl Hub {
             return Err(SctpError::Closed);
         }
         if options.local_port == 0 {
-            options.local_port = self.port_towards(&state, &options);
+            options.local_port = self.local_port_for(&state, &options);
         }
         let id = state.endpoint.connect(self.now(), &options)?;
         let mut slot = Slot::new(Stage::Opening);
@@ -172,11 +173,11 @@ impl Hub {
     }
 
     /// Returns our SCTP port for a peer with UDP encapsulation: the number of our UDP port, which
-    /// no other program of this host can have, unless we already use it for this peer; 0 leaves the
-    /// choice to the protocol. Two programs with the same port would look like one that restarted
-    /// (RFC 9260 §5.2), because the peer identifies associations only by addresses and SCTP ports
-    /// (RFC 6951 §5.4).
-    fn port_towards(&self, state: &State, options: &ConnectOptions) -> u16 {
+    /// no other program on this host can use. If we already use it for this peer, returns 0, which
+    /// leaves the choice to the protocol. Two programs with the same port would look like one that
+    /// restarted (RFC 9260 §5.2), because the peer identifies associations only by addresses and
+    /// SCTP ports (RFC 6951 §5.4).
+    fn local_port_for(&self, state: &State, options: &ConnectOptions) -> u16 {
         let Some(remote) = options.remotes.first().copied() else { return 0 };
         let wire = self.wires.iter().find(|wire| wire.can_reach(remote));
         let port = wire.map_or(0, |wire| wire.local().port());
@@ -198,8 +199,8 @@ impl State {
     /// Passes received packets to the protocol; from shared sockets, only our own.
     pub(super) fn handle(&mut self, now: Duration, input: Input, is_shared: bool) {
         if let Input::Packets(received) = &input {
-            let is_strange = is_shared && !self.ports.is_ours(received);
-            if is_strange || self.ports.is_belated_answer(received) {
+            let is_foreign = is_shared && !self.ports.is_ours(received);
+            if is_foreign || self.ports.is_late_init_ack(received) {
                 return;
             }
         }
@@ -228,68 +229,68 @@ impl State {
         while outbox.len() < MAX_OUTBOX {
             match self.endpoint.poll_output(now) {
                 Output::Transmit(transmit) => outbox.push_back(transmit),
-                Output::Event(id, event) => self.note(now, id, event),
+                Output::Event(id, event) => self.handle_event(now, id, event),
                 Output::Timeout(time) => {
                     let is_needed =
-                        self.is_anchored || self.dependents > 0 || !self.slots.is_empty();
+                        self.has_handle || self.dependents > 0 || !self.slots.is_empty();
                     return if is_needed { Next::Wait(time) } else { Next::Over };
                 }
                 Output::TransmitStructs(_) => {
-                    debug_assert!(false, "this endpoint was asked for encoded packets");
+                    debug_assert!(false, "this endpoint is configured to encode packets");
                 }
             }
         }
         Next::Full
     }
 
-    fn note(&mut self, now: Duration, id: AssociationId, event: Event) {
+    fn handle_event(&mut self, now: Duration, id: AssociationId, event: Event) {
         if let Event::Up { by_peer: true, .. } = event
             && !self.slots.contains_key(&id)
         {
-            self.welcome(now, id);
+            self.handle_new(now, id);
         }
         let Some(slot) = self.slots.get_mut(&id) else { return };
         slot.handle(event);
         if slot.is_orphan {
-            self.serve_orphan(now, id);
+            self.drain_orphan(now, id);
         }
     }
 
     /// Handles an association opened by a peer.
-    fn welcome(&mut self, now: Duration, id: AssociationId) {
+    fn handle_new(&mut self, now: Duration, id: AssociationId) {
         self.slots.insert(id, Slot::new(Stage::Up));
-        if !self.is_anchored || self.backlog.len() >= MAX_BACKLOG {
-            let reason = Bytes::from_static(b"too many associations wait to be accepted");
-            return self.give_up(now, id, reason);
+        if !self.has_handle || self.backlog.len() >= MAX_BACKLOG {
+            let reason = Bytes::from_static(b"too many associations are waiting to be accepted");
+            return self.abort_orphan(now, id, reason);
         }
         self.backlog.push_back(id);
         self.accepting.wake();
     }
 
     /// Handles an association without an owner: incoming data is dropped until it ends.
-    fn serve_orphan(&mut self, now: Duration, id: AssociationId) {
+    fn drain_orphan(&mut self, now: Duration, id: AssociationId) {
         while self.endpoint.receive(now, id).is_some() {}
         if matches!(self.slots.get(&id), Some(Slot { stage: Stage::Ended(_), .. })) {
             self.remove(now, id);
         }
     }
 
-    /// Releases an association: an established one shuts down gracefully, others end at once.
-    pub(super) fn abandon(&mut self, now: Duration, id: AssociationId) {
+    /// Releases an association: an established one shuts down gracefully, others are aborted.
+    pub(super) fn release(&mut self, now: Duration, id: AssociationId) {
         let Some(slot) = self.slots.get_mut(&id) else { return };
         slot.is_orphan = true;
         match slot.stage {
             Stage::Up => match self.endpoint.shutdown(now, id) {
-                Ok(()) => self.serve_orphan(now, id),
-                Err(_) => self.give_up(now, id, Bytes::new()),
+                Ok(()) => self.drain_orphan(now, id),
+                Err(_) => self.abort_orphan(now, id, Bytes::new()),
             },
-            Stage::Opening | Stage::Answered => self.give_up(now, id, Bytes::new()),
+            Stage::Opening | Stage::Answered => self.abort_orphan(now, id, Bytes::new()),
             Stage::Ended(_) => self.remove(now, id),
         }
     }
 
-    /// Ends an association without handles immediately.
-    fn give_up(&mut self, now: Duration, id: AssociationId, reason: Bytes) {
+    /// Aborts an association without handles.
+    fn abort_orphan(&mut self, now: Duration, id: AssociationId, reason: Bytes) {
         let Some(slot) = self.slots.get_mut(&id) else { return };
         slot.is_orphan = true;
         // Its last event removes it; without one it has ended already.
@@ -322,6 +323,8 @@ impl State {
 fn seed() -> io::Result<[u8; 32]> {
     let mut seed = [0; 32];
     let random = default_provider().secure_random;
-    random.fill(&mut seed).map_err(|_| io::Error::other("this machine gives no random bytes"))?;
+    random
+        .fill(&mut seed)
+        .map_err(|_| io::Error::other("this machine provides no random bytes"))?;
     Ok(seed)
 }

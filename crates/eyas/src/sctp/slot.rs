@@ -1,4 +1,4 @@
-//! The hub's state for one association.
+//! The state of one association that its users see.
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -11,22 +11,22 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::SctpError;
 
-/// Bytes of messages taken out of the protocol for one stream while another is read. Beyond it the
-/// association's window closes until they are read.
+/// The maximum number of bytes of messages that were taken from the protocol but wait for the
+/// reader of their stream. Beyond it, the association's window closes until they are read.
 pub(super) const MAX_PARKED: usize = 256 * 1024;
-/// Notifications that wait to be asked for; the oldest goes when another comes.
+/// The maximum number of unread notifications; beyond it, the oldest is dropped.
 const MAX_NOTIFICATIONS: usize = 64;
 
-/// Where an association stands, as far as its user is concerned.
+/// The state of an association, as its user sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// The INIT is under way.
+    /// The INIT was sent.
     Opening,
-    /// The INIT ACK came.
+    /// The INIT ACK was received.
     Answered,
     /// Messages can be sent and received.
     Up,
-    /// Over: `None` after a shutdown.
+    /// It has ended: `None` after a shutdown.
     Ended(Option<LossReason>),
 }
 
@@ -34,38 +34,38 @@ pub(super) enum Stage {
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) stage: Stage,
-    /// The peer sends no more.
+    /// Whether the peer sends no more.
     pub(super) peer_is_done: bool,
-    /// The send buffer is full.
+    /// Whether the send buffer is full.
     pub(super) is_full: bool,
-    /// Nobody holds it any more: it ends by itself.
+    /// Whether its last handle was dropped: it ends by itself.
     pub(super) is_orphan: bool,
-    /// Counts it among those that were opened, as long as it has not ended.
+    /// Dropped when the association ends, to count those that are open.
     pub(super) opened: Option<TaskTrackerToken>,
-    /// What is to be dropped when it has ended, and not before.
+    /// Guards that are dropped when it has ended.
     kept: Vec<Box<dyn Any + Send>>,
-    /// Our port and the peer's, counted among the ports of the hub.
+    /// Our port and the peer's, as counted by the endpoint's `Ports`.
     pub(super) ports: Option<(u16, u16)>,
     /// Streams that are read as bytes, with their received data.
     inboxes: BTreeMap<StreamId, Inbox>,
-    /// What came in on all other streams.
+    /// Received data of all other streams.
     common: Inbox,
-    /// Streams on which nothing is wanted any more.
+    /// Streams whose data is discarded.
     discarded: BTreeSet<StreamId>,
     parked: usize,
     notifications: VecDeque<Event>,
-    /// Who waits for the stage to change, or for notifications.
+    /// Tasks that wait for the stage to change, or for notifications.
     pub(super) watchers: Wakers,
-    /// Who waits for room.
+    /// Tasks that wait for space in the send buffer.
     pub(super) writers: Wakers,
 }
 
-/// What came in and was not read.
+/// Data that was received but not read.
 #[derive(Debug, Default)]
 struct Inbox {
     messages: VecDeque<Message>,
     readers: Wakers,
-    /// The peer has reset the stream (RFC 6525): nothing more arrives before it is reused.
+    /// Whether the peer has reset the stream (RFC 6525): nothing more arrives before it is reused.
     is_reset: bool,
 }
 
@@ -107,14 +107,14 @@ impl Slot {
         }
     }
 
-    /// Notes that it is over.
+    /// Records that it has ended.
     pub(super) fn end(&mut self, reason: Option<LossReason>) {
         self.stage = Stage::Ended(reason);
         self.opened = None;
         self.kept.clear();
     }
 
-    /// Keeps something until it has ended.
+    /// Keeps a guard until it has ended.
     pub(super) fn keep(&mut self, guard: Box<dyn Any + Send>) {
         if !matches!(self.stage, Stage::Ended(_)) {
             self.kept.push(guard);
@@ -134,7 +134,7 @@ impl Slot {
                 self.is_full = false;
                 return self.writers.wake();
             }
-            Event::StreamsReset { outgoing: false, streams, .. } => self.note_reset(streams),
+            Event::StreamsReset { outgoing: false, streams, .. } => self.record_reset(streams),
             _ => {}
         }
         if matches!(self.stage, Stage::Ended(_)) || self.peer_is_done {
@@ -148,7 +148,7 @@ impl Slot {
         self.watchers.wake();
     }
 
-    fn note_reset(&mut self, streams: &[StreamId]) {
+    fn record_reset(&mut self, streams: &[StreamId]) {
         for (stream, inbox) in &mut self.inboxes {
             if streams.is_empty() || streams.contains(stream) {
                 inbox.is_reset = true;
@@ -164,7 +164,7 @@ impl Slot {
         }
     }
 
-    /// Wakes everybody: nothing will come any more.
+    /// Wakes all tasks: nothing more will arrive.
     pub(super) fn wake_all(&mut self) {
         self.wake_readers();
         self.writers.wake();
@@ -182,15 +182,16 @@ impl Slot {
         }
         self.discarded.remove(&stream);
         let mut inbox = Inbox::default();
-        // What came in before anybody had opened it belongs to it.
-        let (own, others) = self.common.messages.drain(..).partition(|one| one.stream == stream);
-        (inbox.messages, self.common.messages) = (own, others);
+        // Messages that arrived before the stream was opened belong to it.
+        let (matching, others) =
+            self.common.messages.drain(..).partition(|message| message.stream == stream);
+        (inbox.messages, self.common.messages) = (matching, others);
         self.inboxes.insert(stream, inbox);
         Ok(())
     }
 
-    /// Returns this stream to reading as messages, including those received in the meantime.
-    pub(super) fn give_back_stream(&mut self, stream: StreamId) {
+    /// Makes this stream readable as messages again, including those received in the meantime.
+    pub(super) fn return_stream(&mut self, stream: StreamId) {
         if let Some(inbox) = self.inboxes.remove(&stream) {
             self.common.messages.extend(inbox.messages);
             self.common.readers.wake();
@@ -203,7 +204,7 @@ impl Slot {
         self.discarded.insert(stream);
     }
 
-    /// Forgets what has arrived on this stream.
+    /// Drops what has arrived on this stream.
     pub(super) fn close_stream(&mut self, stream: StreamId) {
         if let Some(inbox) = self.inboxes.remove(&stream) {
             let was_full = self.parked >= MAX_PARKED;
@@ -262,7 +263,7 @@ impl Slot {
         }
     }
 
-    /// Keeps a message until it is asked for.
+    /// Keeps a message until it is read.
     pub(super) fn park(&mut self, message: Message) {
         if self.discarded.contains(&message.stream) {
             return;

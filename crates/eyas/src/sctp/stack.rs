@@ -13,10 +13,10 @@ use eyas_sctp::message::{Message, SendInfo};
 use super::SctpError;
 use super::slot::Slot;
 
-/// One association, as whoever speaks SCTP for it has it: we ourselves, or the kernel. When it is
-/// dropped, the association ends once all data has arrived.
+/// One association of an SCTP implementation: ours, or the kernel's. When it is dropped, the
+/// association ends once all data has arrived.
 ///
-/// What one of them cannot do has a body here that refuses it.
+/// Operations that not every implementation supports have a default body, which reports that.
 pub(super) trait Stack: fmt::Debug + Send + Sync {
     /// Accesses the state kept for the association's users, if it still exists.
     fn with_slot(&self, action: &mut dyn FnMut(&mut Slot));
@@ -27,7 +27,7 @@ pub(super) trait Stack: fmt::Debug + Send + Sync {
     /// Returns our end of the primary path.
     fn local_address(&self) -> Option<SocketAddr>;
 
-    /// Takes a message, which `data` makes once there is room for it.
+    /// Sends a message, which `data` creates once there is space for it.
     fn poll_send(
         &self,
         cx: &mut Context<'_>,
@@ -42,31 +42,32 @@ pub(super) trait Stack: fmt::Debug + Send + Sync {
         stream: Option<StreamId>,
     ) -> Poll<Result<Option<Message>, SctpError>>;
 
-    /// Says that nothing more is sent on this stream, once all of it is on its way.
+    /// Ends our side of this stream, once everything written to it has been sent.
     fn poll_end_stream(&self, cx: &mut Context<'_>, stream: StreamId) -> Poll<Result<(), Misuse>>;
 
     /// Begins to end the association once all data has arrived.
     fn shutdown(&self) -> Result<(), Misuse>;
 
-    /// Ends the association at once.
+    /// Aborts the association at once.
     fn abort(&self, reason: Bytes);
 
-    /// Makes a path the one that new data takes.
+    /// Makes a path the primary one, which new data is sent on.
     fn set_primary(&self, path: PathId) -> Result<(), Misuse>;
 
-    /// Tells the peer of another address of this host.
+    /// Announces another address of this host to the peer.
     fn add_address(&self, address: IpAddr) -> Result<(), Misuse>;
 
-    /// Takes an address of this host back.
+    /// Withdraws an address of this host.
     fn remove_address(&self, address: IpAddr) -> Result<(), Misuse>;
 
     /// Resets our outgoing streams, or the peer's.
     fn reset_streams(&self, outgoing: bool, streams: &[StreamId]) -> Result<(), Misuse>;
 
-    /// Asks for more streams.
+    /// Requests more streams.
     fn add_streams(&self, outbound: u16, inbound: u16) -> Result<(), Misuse>;
 
-    /// Goes on with the COOKIE ECHO: nothing to do where associations are up from the beginning.
+    /// Continues with the COOKIE ECHO. Nothing to do if associations are established from the
+    /// start.
     fn proceed(&self) -> Result<(), Misuse> {
         Ok(())
     }
@@ -81,12 +82,12 @@ pub(super) trait Stack: fmt::Debug + Send + Sync {
         Poll::Ready(())
     }
 
-    /// Asks the peer to send to this address of ours first.
+    /// Asks the peer to use this address of ours as its primary destination.
     fn set_peer_primary(&self, _address: IpAddr) -> Result<(), Misuse> {
         Err(Misuse::NotSupported)
     }
 
-    /// Adds or replaces a key of AUTH.
+    /// Adds or replaces an AUTH key.
     fn set_shared_key(&self, _key_id: u16, _key: Bytes) -> Result<(), Misuse> {
         Err(Misuse::NotSupported)
     }

@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::SctpAssociation;
 
-/// The most bytes that one write makes a message of.
+/// The maximum size of a message that one write sends.
 const MAX_MESSAGE: usize = 64 * 1024;
 
 /// A pair of streams with the same number as one bidirectional byte stream. Every write sends one
@@ -23,15 +23,15 @@ const MAX_MESSAGE: usize = 64 * 1024;
 pub struct SctpStream {
     association: SctpAssociation,
     info: SendInfo,
-    /// Parts of a message that was begun to be read.
+    /// The unread parts of a message.
     rest: VecDeque<Bytes>,
-    is_shut: bool,
+    is_shut_down: bool,
 }
 
 impl SctpStream {
     pub(super) fn new(association: SctpAssociation, stream: StreamId) -> Self {
         let info = SendInfo { stream, ..SendInfo::default() };
-        Self { association, info, rest: VecDeque::new(), is_shut: false }
+        Self { association, info, rest: VecDeque::new(), is_shut_down: false }
     }
 
     /// Returns the underlying association.
@@ -43,7 +43,7 @@ impl SctpStream {
     /// a message that has already been read is not returned again.
     pub fn into_association(self) -> SctpAssociation {
         let association = self.association.clone();
-        association.give_back_stream(self.info.stream);
+        association.return_stream(self.info.stream);
         association
     }
 
@@ -92,14 +92,14 @@ impl AsyncWrite for SctpStream {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        if self.is_shut {
+        if self.is_shut_down {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
         if buf.is_empty() {
             return Poll::Ready(Ok(0));
         }
         let length = buf.len().min(MAX_MESSAGE);
-        // The copy is made only if there is room for it.
+        // Copy only if there is space for the message.
         let mut data = || Bytes::copy_from_slice(&buf[..length]);
         let sent = self.association.stack().poll_send(cx, &self.info, &mut data);
         sent.map(|sent| sent.map(|()| length).map_err(Into::into))
@@ -109,16 +109,16 @@ impl AsyncWrite for SctpStream {
         Poll::Ready(Ok(()))
     }
 
-    /// Resets the outgoing stream, which the peer reads as its end (RFC 6525), where the peer can;
-    /// otherwise ends the association once all data has arrived.
+    /// Resets the outgoing stream, which the peer reads as its end (RFC 6525). If the peer does not
+    /// support that, ends the association once all data has arrived.
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.is_shut {
+        if self.is_shut_down {
             return Poll::Ready(Ok(()));
         }
         let ended = ready!(self.association.stack().poll_end_stream(cx, self.info.stream));
-        self.is_shut = true;
+        self.is_shut_down = true;
         match ended {
-            // What has ended needs no end.
+            // It has already ended.
             Ok(()) | Err(Misuse::NoAssociation | Misuse::WrongState) => Poll::Ready(Ok(())),
             Err(error) => Poll::Ready(Err(io::Error::other(error))),
         }

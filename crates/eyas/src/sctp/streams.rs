@@ -21,9 +21,9 @@ use crate::feedback::Feedback;
 #[derive(Clone)]
 pub struct SctpStreams {
     pub(crate) association: SctpAssociation,
-    /// `None` where the association has no security.
+    /// `None` if the association has no security.
     pub(crate) role: Option<Role>,
-    /// Of stream 0.
+    /// The message keys of stream 0.
     pub(crate) message_keys: MessageKeys,
     pub(crate) info: Arc<ConnectionInfo>,
     pub(crate) feedback: Feedback,
@@ -48,9 +48,12 @@ impl SctpStreams {
             None => ByteTransport::Sctp(Box::new(opened)),
             Some(role) => {
                 let tls = role.secure(opened).await?;
-                let shown = tls.get_ref().1.peer_certificates().and_then(<[_]>::first);
-                if shown != self.info.peer_certificates.first() {
-                    let detail = format!("another peer than on stream 0 answers on {}", stream.0);
+                let certificate = tls.get_ref().1.peer_certificates().and_then(<[_]>::first);
+                if certificate != self.info.peer_certificates.first() {
+                    let detail = format!(
+                        "a different peer than on stream 0 responds on stream {}",
+                        stream.0
+                    );
                     return Err(failure(Cause::Certificate, Level::Transport, detail));
                 }
                 ByteTransport::SctpTls(Box::new(Secured::new(tls, role.clone())))
@@ -80,8 +83,10 @@ impl SctpStreams {
         }
         self.association.open_stream(stream).map_err(of_misuse)?;
         let Some(keys) = self.message_keys.take() else {
-            self.association.give_back_stream(stream);
-            return Err(refused("messages need TLS 1.3, and an association has them once"));
+            self.association.return_stream(stream);
+            return Err(refused(
+                "messages need TLS 1.3, and can be used only once per association",
+            ));
         };
         Ok(SctpMessages::new(self.association.clone(), stream, keys))
     }
@@ -102,17 +107,17 @@ mod tests {
     use crate::sctp::secured_pair::pair;
 
     #[tokio::test]
-    async fn a_further_stream_is_of_the_same_peer_or_not_at_all() {
+    async fn a_further_stream_from_another_peer_is_refused() {
         let (_listener, ours, theirs) = pair().await;
         let ours = ours.sctp_streams().expect("streams");
         let theirs = theirs.sctp_streams().expect("streams");
         let other = ServerIdentity::self_signed(["other.test"]).expect("an identity");
-        // As if another peer had answered on stream 0.
+        // As if a different peer had responded on stream 0.
         let mut impostor = ours.clone();
         let peer_certificates = vec![other.certificate().clone()];
         impostor.info = Arc::new(ConnectionInfo { peer_certificates, ..(*ours.info).clone() });
         let (refused, _) = tokio::join!(impostor.stream(StreamId(1)), theirs.stream(StreamId(1)));
-        assert_eq!(refused.expect_err("another peer").cause, Cause::Certificate);
+        assert_eq!(refused.expect_err("a different peer").cause, Cause::Certificate);
         let (one, _) = tokio::join!(ours.stream(StreamId(2)), theirs.stream(StreamId(2)));
         one.expect("the same peer");
     }

@@ -1,4 +1,4 @@
-//! The task of a hub: moves packets and times between the sockets and the protocol.
+//! The task of a shared endpoint: drives the protocol with packets from the sockets and with time.
 
 use std::io;
 use std::sync::Arc;
@@ -9,48 +9,48 @@ use eyas_sctp::io::Input;
 use tokio::io::Ready;
 
 use super::carrier::{Arrivals, ReceiveBuffers, Wire};
-use super::hub::{Anchor, Dependence, Hub, Next};
 use super::outbox::Outbox;
-use super::own_addresses::{Bound, Watch};
+use super::own_addresses::{BoundAddresses, Watch};
+use super::shared_endpoint::{EndpointHandle, Next, ReaderGuard, SharedEndpoint};
 use super::wires::read;
 
-/// Sockets of one endpoint: eight addresses, or four inside UDP and not.
+/// The maximum number of sockets of one endpoint: for eight addresses, or for four with both UDP
+/// and raw.
 const MAX_WIRES: usize = 8;
 
 /// Whether the addresses of this host are announced to peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Homes {
-    /// Of none but the one that packets leave from: inside DTLS there is one path (RFC 8261 §6.1).
-    One,
-    /// Of all that the sockets serve.
-    Many,
+pub(super) enum Homing {
+    /// None are announced: inside DTLS there is one path (RFC 8261 §6.1).
+    Single,
+    /// All that the sockets serve are announced.
+    Multi,
 }
 
-/// Starts a hub and its task. The hub that reads its sockets, if that is another one, lives as long.
-/// Must be called inside a tokio runtime.
+/// Starts an endpoint and its task. `reader` keeps alive the endpoint that reads its sockets, if
+/// that is another one. Must be called inside a tokio runtime.
 pub(super) fn start(
     mut config: EndpointConfig,
     wires: Vec<Wire>,
-    homes: Homes,
-    reader: Option<Dependence>,
-) -> io::Result<Anchor> {
+    homing: Homing,
+    reader: Option<ReaderGuard>,
+) -> io::Result<EndpointHandle> {
     if wires.len() > MAX_WIRES {
         let what = format!("SCTP has {MAX_WIRES} sockets at most, one for each address");
         return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
     }
-    let watch = (homes == Homes::Many).then(|| {
-        let bound = Bound::of(&wires);
-        config.addresses = bound.now();
+    let watch = (homing == Homing::Multi).then(|| {
+        let bound = BoundAddresses::of(&wires);
+        config.addresses = bound.current();
         Watch::new(bound, config.addresses.clone())
     });
-    let hub = Arc::new(Hub::new(config, wires)?);
-    tokio::spawn(run(Arc::clone(&hub), watch, reader));
-    Ok(Anchor(hub))
+    let shared = Arc::new(SharedEndpoint::new(config, wires)?);
+    tokio::spawn(run(Arc::clone(&shared), watch, reader));
+    Ok(EndpointHandle(shared))
 }
 
-/// Ends the associations when the task does, and says goodbye to their peers, also if the runtime
-/// drops it.
-struct EndOnDrop(Arc<Hub>);
+/// Ends the associations and DTLS sessions when the task ends, even if the runtime drops it.
+struct EndOnDrop(Arc<SharedEndpoint>);
 
 impl Drop for EndOnDrop {
     fn drop(&mut self) {
@@ -61,37 +61,37 @@ impl Drop for EndOnDrop {
 
 /// What woke the task.
 enum Woken {
-    /// This wire can be read, or has something to report.
+    /// This wire is readable, or has an error to report.
     Readable(usize, Ready),
     /// Links, addresses or routes have changed.
-    Moved,
-    /// Time has come, a caller called, or a full socket has room.
+    NetworkChanged,
+    /// A timer is due, a caller has changed something, or a full socket has space.
     Other,
 }
 
-/// Runs until the hub is no longer needed.
-async fn run(hub: Arc<Hub>, mut watch: Option<Watch>, _reader: Option<Dependence>) {
-    let _end = EndOnDrop(Arc::clone(&hub));
+/// Runs until the endpoint is no longer needed.
+async fn run(shared: Arc<SharedEndpoint>, mut watch: Option<Watch>, _reader: Option<ReaderGuard>) {
+    let _end = EndOnDrop(Arc::clone(&shared));
     let mut buffers = ReceiveBuffers::new();
     let mut arrivals = Arrivals::new();
     let mut outbox = Outbox::default();
     let mut source = None;
     loop {
-        hub.wires.iter().for_each(|wire| wire.handle_timeout(Instant::now()));
+        shared.wires.iter().for_each(|wire| wire.handle_timeout(Instant::now()));
         if let Some(present) = watch.as_mut().and_then(|watch| watch.due_addresses(Instant::now()))
         {
             arrivals.push(Input::LocalAddresses(present));
         }
         let next = {
-            let now = hub.now();
-            let mut state = hub.lock();
-            let is_shared = source.is_some_and(|wire: usize| hub.wires[wire].is_shared());
+            let now = shared.now();
+            let mut state = shared.lock();
+            let is_shared = source.is_some_and(|wire: usize| shared.wires[wire].is_shared());
             for input in arrivals.drain(..) {
                 state.handle(now, input, is_shared);
             }
             state.drain(now, &mut outbox.trains)
         };
-        outbox.send(&hub.wires, &mut arrivals, None);
+        outbox.send(&shared.wires, &mut arrivals, None);
         let until = match next {
             _ if !arrivals.is_empty() => continue,
             Next::Over if outbox.trains.is_empty() => return,
@@ -99,22 +99,22 @@ async fn run(hub: Arc<Hub>, mut watch: Option<Watch>, _reader: Option<Dependence
                 tokio::task::consume_budget().await;
                 continue;
             }
-            Next::Wait(until) => until.map(|time| hub.instant(time)),
-            // The full socket decides how soon.
+            Next::Wait(until) => until.map(|time| shared.instant(time)),
+            // Wait until the full socket has space.
             Next::Full | Next::Over => None,
         };
-        let timers = hub.wires.iter().filter_map(Wire::next_timeout);
-        let look = watch.as_ref().and_then(Watch::next_timeout);
-        let until = until.into_iter().chain(timers).chain(look).min();
-        source = match wait(&hub, watch.as_ref(), until, outbox.full()).await {
+        let timers = shared.wires.iter().filter_map(Wire::next_timeout);
+        let check = watch.as_ref().and_then(Watch::next_timeout);
+        let until = until.into_iter().chain(timers).chain(check).min();
+        source = match wait(&shared, watch.as_ref(), until, outbox.full()).await {
             Woken::Readable(wire, ready) => {
-                read(&hub.wires[wire], ready, &mut buffers, &mut arrivals).await;
-                hub.divert(wire, &mut arrivals);
+                read(&shared.wires[wire], ready, &mut buffers, &mut arrivals).await;
+                shared.divert(wire, &mut arrivals);
                 Some(wire)
             }
-            Woken::Moved => {
-                outbox.forget_sources();
-                watch.iter_mut().for_each(Watch::settle);
+            Woken::NetworkChanged => {
+                outbox.clear_sources();
+                watch.iter_mut().for_each(Watch::schedule_check);
                 None
             }
             Woken::Other => None,
@@ -124,21 +124,21 @@ async fn run(hub: Arc<Hub>, mut watch: Option<Watch>, _reader: Option<Dependence
 
 /// Waits for something to do.
 async fn wait(
-    hub: &Hub,
+    shared: &SharedEndpoint,
     watch: Option<&Watch>,
     until: Option<Instant>,
     full: Option<usize>,
 ) -> Woken {
     tokio::select! {
-        (wire, ready) = readable(&hub.wires) => Woken::Readable(wire, ready),
-        () = hub.wake.notified() => Woken::Other,
-        () = writable(&hub.wires, full) => Woken::Other,
-        () = noticed(watch) => Woken::Moved,
-        () = reached(until) => Woken::Other,
+        (wire, ready) = readable(&shared.wires) => Woken::Readable(wire, ready),
+        () = shared.wake.notified() => Woken::Other,
+        () = writable(&shared.wires, full) => Woken::Other,
+        () = network_changed(watch) => Woken::NetworkChanged,
+        () = sleep_until(until) => Woken::Other,
     }
 }
 
-/// Waits until one of the wires can be read.
+/// Waits until one of the wires is readable.
 async fn readable(wires: &[Wire]) -> (usize, Ready) {
     let one = |index: usize| async move {
         match wires.get(index) {
@@ -150,7 +150,7 @@ async fn readable(wires: &[Wire]) -> (usize, Ready) {
             None => std::future::pending().await,
         }
     };
-    // As many as `MAX_WIRES`.
+    // One for each of `MAX_WIRES`.
     tokio::select! {
         ready = one(0) => ready,
         ready = one(1) => ready,
@@ -170,15 +170,15 @@ async fn writable(wires: &[Wire], full: Option<usize>) {
     }
 }
 
-/// Waits until the kernel gives notice of a change.
-async fn noticed(watch: Option<&Watch>) {
+/// Waits until the kernel reports a change.
+async fn network_changed(watch: Option<&Watch>) {
     match watch {
-        Some(watch) => watch.noticed().await,
+        Some(watch) => watch.changed().await,
         None => std::future::pending().await,
     }
 }
 
-async fn reached(until: Option<Instant>) {
+async fn sleep_until(until: Option<Instant>) {
     match until {
         // A timer rounds up to the next millisecond, so do not sleep for what is already due.
         Some(time) if time <= Instant::now() => {}

@@ -13,12 +13,12 @@ use eyas_sctp::message::SendInfo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
-use super::client::{Clients, Known};
+use super::client::{Clients, PeerHints};
 use super::*;
 use crate::test_ports::own_port;
 
-/// Long beyond what loopback takes.
-const SOON: Duration = Duration::from_secs(30);
+/// Much longer than anything takes on loopback.
+const TIMEOUT: Duration = Duration::from_secs(30);
 const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
 
@@ -35,18 +35,18 @@ fn clients_of(listener: &SctpListener) -> Clients {
 
 async fn open(clients: &Clients, ip: IpAddr) -> SctpAssociation {
     let address = SocketAddr::new(ip, 5000);
-    let opened = clients.open(Transport::SctpUdp, address, Known::default()).await.unwrap();
-    timeout(SOON, opened.answered()).await.unwrap().unwrap();
+    let opened = clients.open(Transport::SctpUdp, address, PeerHints::default()).await.unwrap();
+    timeout(TIMEOUT, opened.answered()).await.unwrap().unwrap();
     opened
 }
 
-/// An association from end to end.
+/// Returns both ends of an association.
 async fn pair(ip: IpAddr) -> (Clients, SctpListener, SctpAssociation, SctpAssociation) {
     let listener = listener(ip);
     let clients = clients_of(&listener);
     let ours = open(&clients, ip).await;
-    timeout(SOON, ours.established()).await.unwrap().unwrap();
-    let theirs = timeout(SOON, listener.accept()).await.unwrap();
+    timeout(TIMEOUT, ours.established()).await.unwrap().unwrap();
+    let theirs = timeout(TIMEOUT, listener.accept()).await.unwrap();
     (clients, listener, ours, theirs)
 }
 
@@ -56,58 +56,58 @@ async fn messages_pass_both_ways() {
         let (_clients, _listener, ours, theirs) = pair(ip).await;
         let info = SendInfo { stream: StreamId(7), ppid: Ppid(42), ..SendInfo::default() };
         ours.send(&info, Bytes::from_static(b"hello")).await.unwrap();
-        let message = timeout(SOON, theirs.receive()).await.unwrap().unwrap().unwrap();
+        let message = timeout(TIMEOUT, theirs.receive()).await.unwrap().unwrap().unwrap();
         assert_eq!((message.stream, message.ppid), (StreamId(7), Ppid(42)));
         assert_eq!(&message.into_bytes()[..], b"hello");
         theirs.send(&SendInfo::default(), Bytes::from_static(b"and back")).await.unwrap();
-        let message = timeout(SOON, ours.receive()).await.unwrap().unwrap().unwrap();
+        let message = timeout(TIMEOUT, ours.receive()).await.unwrap().unwrap().unwrap();
         assert_eq!(&message.into_bytes()[..], b"and back");
         assert!(theirs.is_encapsulated());
         assert_eq!(ours.remote(), Some(SocketAddr::new(ip, 5000)));
-        timeout(SOON, ours.shutdown()).await.unwrap().unwrap();
-        assert_eq!(timeout(SOON, theirs.receive()).await.unwrap(), Ok(None));
+        timeout(TIMEOUT, ours.shutdown()).await.unwrap().unwrap();
+        assert_eq!(timeout(TIMEOUT, theirs.receive()).await.unwrap(), Ok(None));
     }
 }
 
 #[tokio::test]
-async fn a_stream_of_bytes_is_whole_and_ends() {
+async fn a_byte_stream_is_complete_and_ends() {
     let (_clients, _listener, ours, theirs) = pair(V4).await;
     let sent: Vec<u8> = (0..3_000_000_u32).map(|at| (at % 251) as u8).collect();
-    let mut writing = ours.stream(StreamId(0)).unwrap();
-    let mut reading = theirs.stream(StreamId(0)).unwrap();
+    let mut writer = ours.stream(StreamId(0)).unwrap();
+    let mut reader = theirs.stream(StreamId(0)).unwrap();
     let expected = sent.clone();
-    let there = tokio::spawn(async move {
-        writing.write_all(&sent).await.unwrap();
-        writing.shutdown().await.unwrap();
-        writing
+    let written = tokio::spawn(async move {
+        writer.write_all(&sent).await.unwrap();
+        writer.shutdown().await.unwrap();
+        writer
     });
     let mut received = Vec::new();
-    timeout(SOON, reading.read_to_end(&mut received)).await.unwrap().unwrap();
+    timeout(TIMEOUT, reader.read_to_end(&mut received)).await.unwrap().unwrap();
     assert!(received == expected, "{} bytes of {}", received.len(), expected.len());
-    let mut writing = timeout(SOON, there).await.unwrap().unwrap();
-    assert!(writing.write_all(b"more").await.is_err(), "what was shut is shut");
+    let mut writer = timeout(TIMEOUT, written).await.unwrap().unwrap();
+    assert!(writer.write_all(b"more").await.is_err(), "the stream is shut down");
 }
 
-/// A stream that ends leaves the other direction open, where both sides can reset streams.
+/// Ending a stream leaves the other direction open, if both sides can reset streams.
 #[tokio::test]
 async fn one_direction_can_end_alone() {
     let (_clients, _listener, ours, theirs) = pair(V4).await;
-    let mut writing = ours.stream(StreamId(0)).unwrap();
-    let mut reading = theirs.stream(StreamId(0)).unwrap();
-    writing.write_all(b"question").await.unwrap();
-    writing.shutdown().await.unwrap();
+    let mut writer = ours.stream(StreamId(0)).unwrap();
+    let mut reader = theirs.stream(StreamId(0)).unwrap();
+    writer.write_all(b"question").await.unwrap();
+    writer.shutdown().await.unwrap();
     let mut question = Vec::new();
-    timeout(SOON, reading.read_to_end(&mut question)).await.unwrap().unwrap();
+    timeout(TIMEOUT, reader.read_to_end(&mut question)).await.unwrap().unwrap();
     assert_eq!(question, b"question");
-    let answered = reading.write_all(b"answer").await.is_ok();
+    let written = reader.write_all(b"answer").await.is_ok();
     if !ours.status().is_some_and(|status| status.agreed.reconfiguration) {
-        println!("SKIPPED one_direction_can_end_alone: no reset of streams");
+        println!("SKIPPED one_direction_can_end_alone: streams cannot be reset");
         return;
     }
-    assert!(answered);
-    reading.shutdown().await.unwrap();
+    assert!(written);
+    reader.shutdown().await.unwrap();
     let mut answer = Vec::new();
-    timeout(SOON, writing.read_to_end(&mut answer)).await.unwrap().unwrap();
+    timeout(TIMEOUT, writer.read_to_end(&mut answer)).await.unwrap().unwrap();
     assert_eq!(answer, b"answer");
 }
 
@@ -123,39 +123,39 @@ async fn streams_are_kept_separate() {
     ours.send(&info, Bytes::from_static(b"three")).await.unwrap();
     let mut read = [0; 3];
     let mut there = theirs.stream(StreamId(1)).unwrap();
-    timeout(SOON, there.read_exact(&mut read)).await.unwrap().unwrap();
+    timeout(TIMEOUT, there.read_exact(&mut read)).await.unwrap().unwrap();
     assert_eq!(&read, b"one");
     let mut there = theirs.stream(StreamId(2)).unwrap();
-    timeout(SOON, there.read_exact(&mut read)).await.unwrap().unwrap();
+    timeout(TIMEOUT, there.read_exact(&mut read)).await.unwrap().unwrap();
     assert_eq!(&read, b"two");
-    let message = timeout(SOON, theirs.receive()).await.unwrap().unwrap().unwrap();
+    let message = timeout(TIMEOUT, theirs.receive()).await.unwrap().unwrap().unwrap();
     assert_eq!(message.stream, StreamId(3));
 }
 
 #[tokio::test]
 async fn send_waits_for_room() {
     let (_clients, _listener, ours, theirs) = pair(V4).await;
-    let piece = Bytes::from(vec![7; 60_000]);
+    let message = Bytes::from(vec![7; 60_000]);
     let mut sent = 0;
-    // Nobody reads: the peer's window and our buffer fill up.
-    while timeout(Duration::from_millis(300), ours.send(&SendInfo::default(), piece.clone()))
+    // Nothing is read, so the peer's window and our buffer fill up.
+    while timeout(Duration::from_millis(300), ours.send(&SendInfo::default(), message.clone()))
         .await
         .map(|sent| sent.unwrap())
         .is_ok()
     {
-        sent += piece.len();
-        assert!(sent < 64 << 20, "nothing holds the sender back");
+        sent += message.len();
+        assert!(sent < 64 << 20, "the sender is never blocked");
     }
-    let reading = tokio::spawn(async move {
+    let reader = tokio::spawn(async move {
         let mut received = 0;
         while let Some(message) = theirs.receive().await.unwrap() {
             received += message.len();
         }
         received
     });
-    timeout(SOON, ours.send(&SendInfo::default(), piece.clone())).await.unwrap().unwrap();
-    timeout(SOON, ours.shutdown()).await.unwrap().unwrap();
-    assert_eq!(timeout(SOON, reading).await.unwrap().unwrap(), sent + piece.len());
+    timeout(TIMEOUT, ours.send(&SendInfo::default(), message.clone())).await.unwrap().unwrap();
+    timeout(TIMEOUT, ours.shutdown()).await.unwrap().unwrap();
+    assert_eq!(timeout(TIMEOUT, reader).await.unwrap().unwrap(), sent + message.len());
 }
 
 #[tokio::test]
@@ -164,10 +164,10 @@ async fn an_association_dropped_before_proceeding_leaves_nothing_behind() {
     let clients = clients_of(&listener);
     let opened = open(&clients, V4).await;
     drop(opened);
-    // Another one, from end to end, shows that the server has had time to see anything there was.
+    // Once another association is established, the server has seen all earlier packets.
     let ours = open(&clients, V4).await;
-    timeout(SOON, ours.established()).await.unwrap().unwrap();
-    let _theirs = timeout(SOON, listener.accept()).await.unwrap();
+    timeout(TIMEOUT, ours.established()).await.unwrap().unwrap();
+    let _theirs = timeout(TIMEOUT, listener.accept()).await.unwrap();
     assert_eq!(listener.associations(), 1);
 }
 
@@ -179,41 +179,41 @@ async fn dropping_shuts_down_gracefully_after_all_data_has_arrived() {
     }
     drop(ours);
     let mut received = 0;
-    while let Some(message) = timeout(SOON, theirs.receive()).await.unwrap().unwrap() {
+    while let Some(message) = timeout(TIMEOUT, theirs.receive()).await.unwrap().unwrap() {
         received += message.len();
     }
     assert_eq!(received, 50_000);
     drop(theirs);
-    timeout(SOON, async {
+    timeout(TIMEOUT, async {
         while listener.associations() > 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     })
     .await
-    .expect("the server keeps nothing");
+    .expect("the server keeps no association");
 }
 
 #[tokio::test]
-async fn those_that_were_opened_have_ended_once_the_peer_knows() {
+async fn ended_waits_until_the_peer_has_acknowledged_the_shutdown() {
     let (clients, _listener, ours, theirs) = pair(V4).await;
     let early = timeout(Duration::from_millis(50), clients.ended()).await;
     assert!(early.is_err(), "it is in use");
     drop(ours);
-    timeout(SOON, clients.ended()).await.unwrap();
-    assert_eq!(timeout(SOON, theirs.receive()).await.unwrap(), Ok(None));
-    let abandoned = open(&clients, V4).await;
-    drop(abandoned);
-    timeout(SOON, clients.ended()).await.unwrap();
+    timeout(TIMEOUT, clients.ended()).await.unwrap();
+    assert_eq!(timeout(TIMEOUT, theirs.receive()).await.unwrap(), Ok(None));
+    let cancelled = open(&clients, V4).await;
+    drop(cancelled);
+    timeout(TIMEOUT, clients.ended()).await.unwrap();
 }
 
 #[tokio::test]
 async fn an_abort_is_reported_with_its_reason() {
     let (_clients, _listener, ours, theirs) = pair(V4).await;
     ours.abort("no more of this");
-    let lost = timeout(SOON, theirs.receive()).await.unwrap().unwrap_err();
+    let lost = timeout(TIMEOUT, theirs.receive()).await.unwrap().unwrap_err();
     assert!(lost.to_string().contains("no more of this"), "{lost}");
     assert_eq!(
-        timeout(SOON, ours.receive()).await.unwrap(),
+        timeout(TIMEOUT, ours.receive()).await.unwrap(),
         Err(SctpError::Lost(LossReason::Aborted))
     );
 }
@@ -222,15 +222,15 @@ async fn an_abort_is_reported_with_its_reason() {
 async fn a_host_without_sctp_refuses_at_once() {
     let clients = Clients::new(own_port(), AssociationConfig::default());
     let address = SocketAddr::new(V4, 5000);
-    let opened = clients.open(Transport::SctpUdp, address, Known::default()).await.unwrap();
-    let refused = timeout(SOON, opened.answered()).await.unwrap();
+    let opened = clients.open(Transport::SctpUdp, address, PeerHints::default()).await.unwrap();
+    let refused = timeout(TIMEOUT, opened.answered()).await.unwrap();
     assert_eq!(refused, Err(SctpError::Lost(LossReason::Refused(Unreachable::Protocol))));
 }
 
 #[tokio::test]
-async fn associations_pass_over_protocol_132() {
+async fn associations_work_over_protocol_132() {
     if *carrier::access() != carrier::Access::Raw {
-        println!("SKIPPED associations_pass_over_protocol_132: {:?}", carrier::access());
+        println!("SKIPPED associations_work_over_protocol_132: {:?}", carrier::access());
         return;
     }
     for ip in [V4, V6] {
@@ -240,17 +240,17 @@ async fn associations_pass_over_protocol_132() {
         assert!(listener.is_direct());
         let clients = Clients::default();
         let address = SocketAddr::new(ip, 5132);
-        let ours = clients.open(Transport::Sctp, address, Known::default()).await.unwrap();
-        timeout(SOON, ours.answered()).await.unwrap().unwrap();
-        timeout(SOON, ours.established()).await.unwrap().unwrap();
-        let theirs = timeout(SOON, listener.accept()).await.unwrap();
+        let ours = clients.open(Transport::Sctp, address, PeerHints::default()).await.unwrap();
+        timeout(TIMEOUT, ours.answered()).await.unwrap().unwrap();
+        timeout(TIMEOUT, ours.established()).await.unwrap().unwrap();
+        let theirs = timeout(TIMEOUT, listener.accept()).await.unwrap();
         assert!(!theirs.is_encapsulated());
         ours.send(&SendInfo::default(), Bytes::from(vec![9; 100_000])).await.unwrap();
         let mut received = 0;
         while received < 100_000 {
-            received += timeout(SOON, theirs.receive()).await.unwrap().unwrap().unwrap().len();
+            received += timeout(TIMEOUT, theirs.receive()).await.unwrap().unwrap().unwrap().len();
         }
-        timeout(SOON, theirs.shutdown()).await.unwrap().unwrap();
+        timeout(TIMEOUT, theirs.shutdown()).await.unwrap().unwrap();
     }
 }
 
@@ -263,12 +263,13 @@ async fn both_sides_can_end_at_once() {
             let info = SendInfo { stream, ..SendInfo::default() };
             association.send(&info, Bytes::from_static(b"last words")).await.unwrap();
             association.end_stream(stream).await.unwrap();
-            let heard = association.receive().await.unwrap().unwrap();
-            assert_eq!(&heard.into_bytes()[..], b"last words");
+            let received = association.receive().await.unwrap().unwrap();
+            assert_eq!(&received.into_bytes()[..], b"last words");
             association.shutdown().await
         };
-        let ended =
-            timeout(SOON, async { tokio::join!(end(ours, StreamId(5)), end(theirs, StreamId(0))) });
+        let ended = timeout(TIMEOUT, async {
+            tokio::join!(end(ours, StreamId(5)), end(theirs, StreamId(0)))
+        });
         assert_eq!(ended.await.expect("in time"), (Ok(()), Ok(())));
     }
 }

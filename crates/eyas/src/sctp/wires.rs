@@ -11,13 +11,13 @@ use tokio::sync::Notify;
 
 use super::carrier::{Access, Arrivals, ReceiveBuffers, Wire, access};
 use super::outbox::Outbox;
-use super::own_addresses::{Bound, Watch};
+use super::own_addresses::{BoundAddresses, Watch};
 use super::tap::{Tap, Train};
 
-/// Trains that a full socket has not taken yet; more are lost, as on any path.
+/// The maximum number of trains that wait for a full socket; more are lost, as on any path.
 const MAX_OUTBOX: usize = 1024;
-/// The pause after a socket failed in a way that says nothing about a packet.
-const BROKEN_PAUSE: Duration = Duration::from_millis(50);
+/// The pause after an error of a socket that does not concern a single packet.
+const ERROR_PAUSE: Duration = Duration::from_millis(50);
 
 /// A socket for each address family, or for each address: inside UDP, or directly over IP.
 ///
@@ -27,8 +27,8 @@ const BROKEN_PAUSE: Duration = Duration::from_millis(50);
 pub struct Wires {
     wires: Vec<Wire>,
     outbox: Mutex<Outbox>,
-    /// Something has to wait for a full socket.
-    waits: Notify,
+    /// Notified when packets have to wait for a full socket.
+    queued: Notify,
     tap: Option<Arc<dyn Tap>>,
 }
 
@@ -42,7 +42,7 @@ impl Wires {
         let mut port = port;
         Self::open(addresses, |ip| {
             let wire = Wire::udp(SocketAddr::new(ip, port))?;
-            // Peers send to all addresses at the port that they know.
+            // Peers send to all addresses at the one port that they know.
             port = wire.local().port();
             Ok(wire)
         })
@@ -56,7 +56,8 @@ impl Wires {
         match access() {
             Access::Raw => Self::open(addresses, Wire::raw),
             Access::Kernel => {
-                let what = "the kernel of this host speaks SCTP itself, and would answer as well";
+                let what =
+                    "the kernel of this host provides SCTP, and would respond to the same packets";
                 Err(io::Error::new(io::ErrorKind::AddrInUse, what))
             }
             Access::None(why) => Err(io::Error::new(io::ErrorKind::PermissionDenied, why.as_str())),
@@ -78,7 +79,7 @@ impl Wires {
                 Err(error) => tracing::debug!(%error, "no SCTP over IPv6"),
             }
         }
-        Ok(Self { wires, outbox: Mutex::default(), waits: Notify::new(), tap: None })
+        Ok(Self { wires, outbox: Mutex::default(), queued: Notify::new(), tap: None })
     }
 
     /// Passes all packets sent and received to `tap`.
@@ -96,7 +97,7 @@ impl Wires {
     /// Returns the local addresses that the sockets currently serve, most preferred first; loopback
     /// addresses last, unless sockets are bound to them.
     pub fn addresses(&self) -> Vec<IpAddr> {
-        let mut addresses = Bound::of(&self.wires).now();
+        let mut addresses = BoundAddresses::of(&self.wires).current();
         for wire in self.wires.iter().filter(|wire| wire.local().ip().is_unspecified()) {
             addresses.push(match wire.local() {
                 SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
@@ -109,8 +110,8 @@ impl Wires {
     /// Returns the state that [`Self::changed`] needs: changes are counted from now on. Must be
     /// called within a tokio runtime.
     pub fn changes(&self) -> Changes {
-        let bound = Bound::of(&self.wires);
-        let known = bound.now();
+        let bound = BoundAddresses::of(&self.wires);
+        let known = bound.current();
         Changes(Watch::new(bound, known))
     }
 
@@ -119,9 +120,9 @@ impl Wires {
         let watch = &mut changes.0;
         loop {
             let Some(time) = watch.next_timeout() else {
-                watch.noticed().await;
-                self.outbox().forget_sources();
-                watch.settle();
+                watch.changed().await;
+                self.outbox().clear_sources();
+                watch.schedule_check();
                 continue;
             };
             tokio::time::sleep_until(time.into()).await;
@@ -142,7 +143,7 @@ impl Wires {
         if outbox.full().is_none() {
             self.send_all(&mut outbox, &mut arrivals);
             if outbox.full().is_some() {
-                self.waits.notify_one();
+                self.queued.notify_one();
             }
         }
         arrivals
@@ -160,7 +161,7 @@ impl Wires {
                 }
                 // The runtime is being shut down.
                 Some(_) => std::future::pending().await,
-                None => self.waits.notified().await,
+                None => self.queued.notified().await,
             }
         }
         arrivals
@@ -170,7 +171,7 @@ impl Wires {
         outbox.send(&self.wires, arrivals, self.tap.as_deref());
     }
 
-    fn show(&self, wire: &Wire, arrivals: &[Input]) {
+    fn pass_to_tap(&self, wire: &Wire, arrivals: &[Input]) {
         let Some(tap) = &self.tap else { return };
         for arrival in arrivals {
             if let Input::Packets(received) = arrival {
@@ -203,7 +204,7 @@ impl Wires {
                 Some(wire) => match wire.readable().await {
                     Ok(ready) => {
                         read(wire, ready, &mut buffers.0, &mut arrivals).await;
-                        self.show(wire, &arrivals);
+                        self.pass_to_tap(wire, &arrivals);
                     }
                     // The runtime is being shut down.
                     Err(_) => std::future::pending().await,
@@ -223,7 +224,7 @@ impl Wires {
         let wire = self.wires.get(index).ok_or(io::ErrorKind::NotFound)?;
         let mut arrivals = Arrivals::new();
         wire.receive_at_once(&mut buffers.0, &mut arrivals)?;
-        self.show(wire, &arrivals);
+        self.pass_to_tap(wire, &arrivals);
         Ok(arrivals)
     }
 }
@@ -236,8 +237,8 @@ pub(super) async fn read(
     arrivals: &mut Arrivals,
 ) {
     if let Err(error) = wire.receive(ready, buffers, arrivals) {
-        tracing::warn!(%error, "cannot receive SCTP packets for the moment");
-        tokio::time::sleep(BROKEN_PAUSE).await;
+        tracing::warn!(%error, "cannot receive SCTP packets at the moment");
+        tokio::time::sleep(ERROR_PAUSE).await;
     }
 }
 

@@ -1,10 +1,10 @@
-//! Protected messages beside the byte streams of an association, for what is worth nothing once it
+//! Protected messages beside the byte streams of an association, for data that is useless once it
 //! is late.
 //!
 //! | file | purpose | source |
 //! | --- | --- | --- |
 //! | `protection` | messages under keys that TLS exports; pure | RFC 8446 §7.5, RFC 8439 |
-//! | `window` | which messages have come; pure | RFC 4303 §3.4.3 |
+//! | `window` | which messages have arrived; pure | RFC 4303 §3.4.3 |
 
 mod protection;
 #[cfg(test)]
@@ -20,7 +20,7 @@ use eyas_sctp::identifier::StreamId;
 use eyas_sctp::message::{Message, Reliability, SendInfo};
 
 pub(super) use protection::Keys;
-use protection::{Opening, Sealing};
+use protection::{Opener, Sealer};
 
 use super::{SctpAssociation, SctpError};
 
@@ -32,22 +32,22 @@ use super::{SctpAssociation, SctpError};
 pub struct SctpMessages {
     association: SctpAssociation,
     stream: StreamId,
-    sealing: Mutex<Sealing>,
-    opening: Mutex<Opening>,
+    sealer: Mutex<Sealer>,
+    opener: Mutex<Opener>,
 }
 
 impl SctpMessages {
-    /// Has the messages of a stream that was opened for them.
+    /// Sends and receives messages on a stream that was opened for them.
     pub(super) fn new(association: SctpAssociation, stream: StreamId, keys: Keys) -> Self {
-        let (sealing, opening) = keys.split(stream.0);
-        let (sealing, opening) = (Mutex::new(sealing), Mutex::new(opening));
-        Self { association, stream, sealing, opening }
+        let (sealer, opener) = keys.split(stream.0);
+        let (sealer, opener) = (Mutex::new(sealer), Mutex::new(opener));
+        Self { association, stream, sealer, opener }
     }
 
     /// Sends a message, and waits for space in the send buffer. It is given up if it has not
-    /// arrived within its lifetime, and retransmitted before that if it was lost. It must be shorter
-    /// than the peer's partial delivery point (RFC 6458 §8.1.21), a quarter of its receive buffer
-    /// by default. Cancel-safe: a message is accepted whole or not at all.
+    /// arrived within its lifetime, and retransmitted before that if it was lost. It must be
+    /// shorter than the peer's partial delivery point (RFC 6458 §8.1.21), a quarter of its receive
+    /// buffer by default. Cancel-safe: a message is accepted whole or not at all.
     ///
     /// # Errors
     /// If the association cannot send the message, now or ever.
@@ -58,7 +58,7 @@ impl SctpMessages {
         let reliability = Reliability::Lifetime(lifetime);
         let info =
             SendInfo { stream: self.stream, unordered: true, reliability, ..SendInfo::default() };
-        let sealed = lock(&self.sealing).seal(message).ok_or(SctpError::Closed)?;
+        let sealed = lock(&self.sealer).seal(message).ok_or(SctpError::Closed)?;
         self.association.send(&info, sealed).await
     }
 
@@ -69,9 +69,9 @@ impl SctpMessages {
     /// If the association was lost.
     pub async fn receive(&self) -> Result<Option<Bytes>, SctpError> {
         while let Some(message) = self.association.receive_on(self.stream).await? {
-            // A message so large that it comes in parts is none of ours.
+            // A message so large that it is delivered in parts is not one of ours.
             if message.begins && message.ends {
-                let opened = lock(&self.opening).open(in_one_piece(&message));
+                let opened = lock(&self.opener).open(contents(&message));
                 if opened.is_some() {
                     return Ok(opened);
                 }
@@ -94,7 +94,7 @@ impl Drop for SctpMessages {
     }
 }
 
-fn in_one_piece(message: &Message) -> Vec<u8> {
+fn contents(message: &Message) -> Vec<u8> {
     message.data.as_slice().concat()
 }
 

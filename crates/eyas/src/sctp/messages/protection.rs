@@ -1,8 +1,8 @@
 //! Messages under keys that a TLS 1.3 session exports; pure.
 //!
-//! A protected message is a number, of eight bytes, and what ChaCha20-Poly1305 makes of the
-//! message: the nonce is that of RFC 8446 §5.3, and the number of the stream is authenticated with
-//! it. Each direction has keys of its own.
+//! A protected message is a number, of eight bytes, and the message encrypted with
+//! ChaCha20-Poly1305: the nonce is that of RFC 8446 §5.3, and the number of the stream is
+//! authenticated with it. Each direction has its own keys.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use tokio_rustls::TlsStream;
 
 use super::window::Window;
 
-/// What the exporter is asked with (RFC 5705 §4, RFC 8446 §7.5).
+/// The label of the exporter (RFC 5705 §4, RFC 8446 §7.5).
 const LABEL: &[u8] = b"EXPERIMENTAL eyas sctp messages";
 /// The directions, as contexts of the exporter.
 const CLIENT: &[u8] = b"client";
@@ -21,9 +21,9 @@ const SERVER: &[u8] = b"server";
 const KEY: usize = 32;
 const NUMBER: usize = 8;
 const TAG: usize = 16;
-/// Bytes that a message is longer once it is protected.
+/// Bytes that protection adds to a message.
 pub(super) const OVERHEAD: usize = NUMBER + TAG;
-/// Forgeries after which nothing more is believed (RFC 9001 §6.6).
+/// The number of forgeries after which no more messages are accepted (RFC 9001 §6.6).
 const MAX_FORGERIES: u64 = 1 << 36;
 
 /// The keys of both directions. They are used once: a second sender would count from 0 again.
@@ -40,15 +40,15 @@ struct DirectionKey {
 
 /// Protects messages.
 #[derive(Debug)]
-pub(super) struct Sealing {
+pub(super) struct Sealer {
     key: DirectionKey,
     stream: [u8; 2],
     next: u64,
 }
 
-/// Takes protected messages, each once, in any order.
+/// Decrypts protected messages, each once, in any order.
 #[derive(Debug)]
-pub(super) struct Opening {
+pub(super) struct Opener {
     key: DirectionKey,
     stream: [u8; 2],
     window: Window,
@@ -56,9 +56,9 @@ pub(super) struct Opening {
 }
 
 impl Keys {
-    /// Exports them from a session; `None` unless that is TLS 1.3, in which they depend on all of
-    /// the handshake.
-    pub(in crate::sctp) fn of<S>(tls: &TlsStream<S>) -> Option<Self> {
+    /// Exports the keys from a session; `None` unless that is TLS 1.3, in which they depend on the
+    /// whole handshake.
+    pub(in crate::sctp) fn export<S>(tls: &TlsStream<S>) -> Option<Self> {
         if tls.get_ref().1.protocol_version() != Some(ProtocolVersion::TLSv1_3) {
             return None;
         }
@@ -81,12 +81,13 @@ impl Keys {
         Some(Self { ours: export(ours)?, theirs: export(theirs)? })
     }
 
-    /// What protects messages to the peer on this stream, and what takes those of the peer.
-    pub(super) fn split(self, stream: u16) -> (Sealing, Opening) {
+    /// Returns what encrypts messages to the peer on this stream, and what decrypts those of the
+    /// peer.
+    pub(super) fn split(self, stream: u16) -> (Sealer, Opener) {
         let stream = stream.to_be_bytes();
-        let sealing = Sealing { key: self.ours, stream, next: 0 };
+        let sealer = Sealer { key: self.ours, stream, next: 0 };
         let window = Window::default();
-        (sealing, Opening { key: self.theirs, stream, window, forgeries: 0 })
+        (sealer, Opener { key: self.theirs, stream, window, forgeries: 0 })
     }
 }
 
@@ -99,21 +100,21 @@ impl DirectionKey {
 
     fn nonce(&self, number: u64) -> Nonce {
         let mut nonce = self.iv;
-        for (byte, of_number) in nonce.iter_mut().rev().zip(number.to_be_bytes().iter().rev()) {
-            *byte ^= of_number;
+        for (byte, number_byte) in nonce.iter_mut().rev().zip(number.to_be_bytes().iter().rev()) {
+            *byte ^= number_byte;
         }
         Nonce::assume_unique_for_key(nonce)
     }
 }
 
-/// Without the keys.
+/// Does not show the key.
 impl fmt::Debug for DirectionKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DirectionKey").finish_non_exhaustive()
     }
 }
 
-impl Sealing {
+impl Sealer {
     /// Protects a message; `None` once all numbers are used.
     pub(super) fn seal(&mut self, message: &[u8]) -> Option<Bytes> {
         let number = self.next;
@@ -129,8 +130,8 @@ impl Sealing {
     }
 }
 
-impl Opening {
-    /// Takes a message, if the peer protected it and it has not come before.
+impl Opener {
+    /// Decrypts a message, if the peer protected it and it has not arrived before.
     pub(super) fn open(&mut self, mut sealed: Vec<u8>) -> Option<Bytes> {
         let number = u64::from_be_bytes(*sealed.first_chunk::<NUMBER>()?);
         if !self.window.is_new(number) || self.forgeries >= MAX_FORGERIES {
@@ -143,17 +144,19 @@ impl Opening {
             return None;
         };
         let length = message.len();
-        // Only what is authentic moves the window.
-        self.window.note(number);
+        // Only authentic messages move the window.
+        self.window.record(number);
         Some(Bytes::from(sealed).slice(NUMBER..NUMBER + length))
     }
 }
 
 #[cfg(test)]
 impl Keys {
-    /// Keys of both ends that no session has made.
+    /// Returns keys for both ends without a session.
     pub(super) fn pair() -> (Self, Self) {
-        let key = |byte| DirectionKey::new(&[byte; KEY + NONCE_LEN]).expect("it is long enough");
+        let key = |byte| {
+            DirectionKey::new(&[byte; KEY + NONCE_LEN]).expect("a secret of the right length")
+        };
         (Self { ours: key(1), theirs: key(2) }, Self { ours: key(2), theirs: key(1) })
     }
 }

@@ -13,7 +13,7 @@ use rustls_pki_types::ServerName;
 use tokio::time::timeout;
 
 use super::{Shared, is_record};
-use crate::sctp::client::{Clients, Known, Protected, Unprotected, over_dtls};
+use crate::sctp::client::{Clients, DtlsAssociation, DtlsError, PeerHints, over_dtls};
 use crate::sctp::dtls::{EndReason, Identity, MAX_OVERHEAD, Role, Trust};
 use crate::sctp::listener::SctpOverIp;
 use crate::sctp::{SctpListenParameters, SctpListener};
@@ -34,14 +34,14 @@ fn listen(identity: &ServerIdentity) -> SctpListener {
 async fn open(
     listener: &SctpListener,
     parameters: &SecurityParameters,
-) -> Result<Protected, Unprotected> {
+) -> Result<DtlsAssociation, DtlsError> {
     let port = listener.encapsulation_port().expect("a UDP port");
     let clients = Clients::new(port, AssociationConfig::default());
     let name = ServerName::try_from("peer.test").expect("a name");
     let trust = Trust { verifier: parameters.server_verifier().expect("a verifier"), name };
     let own_identity = Identity::anonymous().expect("an identity");
     let address = SocketAddr::from(([127, 0, 0, 1], listener.port()));
-    timeout(TIMEOUT, clients.open_dtls(address, Known::default(), &own_identity, trust))
+    timeout(TIMEOUT, clients.open_dtls(address, PeerHints::default(), &own_identity, trust))
         .await
         .expect("in time")
 }
@@ -55,7 +55,8 @@ async fn messages_pass_both_ways() {
     let identity = identity();
     let listener = listen(&identity);
     let trusting = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
-    let Protected { association, version } = open(&listener, &trusting).await.expect("a session");
+    let DtlsAssociation { association, version } =
+        open(&listener, &trusting).await.expect("a session");
     assert_eq!(version, "DTLSv1.3");
     association.answered().await.expect("an INIT ACK");
     association.established().await.expect("an association");
@@ -105,7 +106,7 @@ async fn an_untrusted_server_receives_no_init() {
     let other = identity();
     let trusting = SecurityParameters::platform().with_roots([other.certificate().clone()]);
     let refused = open(&listener, &trusting).await.expect_err("its certificate is not trusted");
-    assert!(matches!(refused, Unprotected::Session(EndReason::Failed(_))), "{refused:?}");
+    assert!(matches!(refused, DtlsError::Session(EndReason::Failed(_))), "{refused:?}");
     assert_eq!(listener.counters().packets_in, 0);
     assert_eq!(listener.associations(), 0);
 }
@@ -118,9 +119,9 @@ async fn a_host_without_a_listener_refuses() {
     let trust = Trust { verifier: verifier.expect("a verifier"), name };
     let own_identity = Identity::anonymous().expect("an identity");
     let address = SocketAddr::from(([127, 0, 0, 1], 5_000));
-    let open = clients.open_dtls(address, Known::default(), &own_identity, trust);
+    let open = clients.open_dtls(address, PeerHints::default(), &own_identity, trust);
     let refused = timeout(TIMEOUT, open).await.expect("in time").expect_err("nothing is listening");
-    assert!(matches!(refused, Unprotected::Session(EndReason::Refused)), "{refused:?}");
+    assert!(matches!(refused, DtlsError::Session(EndReason::Refused)), "{refused:?}");
 }
 
 /// An SCTP packet with a COOKIE ACK.
@@ -194,7 +195,7 @@ async fn larger_packets_are_probed_for_inside_records() {
     let identity = identity();
     let listener = listen(&identity);
     let trusting = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
-    let Protected { association, .. } = open(&listener, &trusting).await.expect("a session");
+    let DtlsAssociation { association, .. } = open(&listener, &trusting).await.expect("a session");
     association.answered().await.expect("an INIT ACK");
     association.established().await.expect("an association");
     let accepted = timeout(TIMEOUT, listener.accept_dtls()).await.expect("in time");
