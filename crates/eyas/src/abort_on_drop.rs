@@ -2,7 +2,7 @@
 
 use tokio::task::JoinHandle;
 
-/// A task that ends with its owner.
+/// A task that is aborted when this is dropped.
 #[derive(Debug)]
 pub(crate) struct AbortOnDrop(Option<JoinHandle<()>>);
 
@@ -15,7 +15,7 @@ impl AbortOnDrop {
         self.0.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Lets the task go on without its owner.
+    /// Lets the task continue without its owner.
     pub(crate) fn detach(mut self) {
         self.0 = None;
     }

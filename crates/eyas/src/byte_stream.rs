@@ -1,4 +1,4 @@
-//! A stream of bytes over any transport.
+//! A byte stream over any transport.
 
 use std::io;
 use std::pin::Pin;
@@ -24,18 +24,18 @@ pub struct ByteStream {
     transport: ByteTransport,
     info: Arc<ConnectionInfo>,
     feedback: Feedback,
-    /// Data that the peer sent before the caller got the stream, and that is still unread.
-    said: Bytes,
+    /// Data from the peer that was read before the caller received the stream, and is still unread.
+    read_ahead: Bytes,
     read_any: bool,
     is_write_vectored: bool,
 }
 
-/// What reads and writes bytes.
-pub(crate) trait Bytewise: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
+/// A stream of bytes that can be read and written.
+pub(crate) trait ReadWrite: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
 
-impl<S: AsyncRead + AsyncWrite + Send + Sync + Unpin> Bytewise for S {}
+impl<S: AsyncRead + AsyncWrite + Send + Sync + Unpin> ReadWrite for S {}
 
-/// The transport below a stream of bytes.
+/// The transport below a byte stream.
 pub(crate) enum ByteTransport {
     Tcp(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
@@ -49,7 +49,7 @@ pub(crate) enum ByteTransport {
 
 impl ByteTransport {
     /// Returns the underlying byte stream.
-    pub(crate) fn bytes(&mut self) -> &mut dyn Bytewise {
+    pub(crate) fn bytes(&mut self) -> &mut dyn ReadWrite {
         match self {
             Self::Tcp(tcp) => tcp,
             Self::Tls(tls) => tls,
@@ -68,10 +68,10 @@ impl ByteStream {
         mut transport: ByteTransport,
         info: Arc<ConnectionInfo>,
         feedback: Feedback,
-        said: Bytes,
+        read_ahead: Bytes,
     ) -> Self {
         let is_write_vectored = transport.bytes().is_write_vectored();
-        Self { transport, info, feedback, said, read_any: false, is_write_vectored }
+        Self { transport, info, feedback, read_ahead, read_any: false, is_write_vectored }
     }
 
     pub(crate) fn tcp(&self) -> Option<&TcpStream> {
@@ -100,7 +100,9 @@ impl ByteStream {
     /// be lost.
     pub(crate) fn into_tcp(self) -> Result<TcpStream, Self> {
         match self {
-            Self { transport: ByteTransport::Tcp(stream), said, .. } if said.is_empty() => {
+            Self { transport: ByteTransport::Tcp(stream), read_ahead, .. }
+                if read_ahead.is_empty() =>
+            {
                 Ok(stream)
             }
             other => Err(other),
@@ -128,9 +130,9 @@ impl AsyncRead for ByteStream {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if !self.said.is_empty() {
-            let len = self.said.len().min(buf.remaining());
-            buf.put_slice(&self.said.split_to(len));
+        if !self.read_ahead.is_empty() {
+            let len = self.read_ahead.len().min(buf.remaining());
+            buf.put_slice(&self.read_ahead.split_to(len));
             return Poll::Ready(Ok(()));
         }
         let before = buf.filled().len();

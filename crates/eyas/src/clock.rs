@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-/// The wall clock of one moment, carried on by the monotonic one, so that what is learnt can be
-/// compared with what other processes learnt and a clock that is set disturbs no race.
+/// The wall-clock time at the start, advanced by the monotonic clock. So observations can be
+/// compared with those of other processes, and setting the wall clock does not disturb a race.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     epoch: Duration,
@@ -24,14 +24,14 @@ impl Clock {
         self.epoch.saturating_add(self.origin.elapsed())
     }
 
-    /// Returns how long after the start a time is.
+    /// Returns the time from the start until `time`.
     pub(crate) fn since_start(&self, time: Duration) -> Duration {
         time.saturating_sub(self.epoch)
     }
 
     /// Converts a time of the race to an instant.
     pub(crate) fn instant(&self, time: Duration) -> Instant {
-        let since = self.since_start(time);
-        self.origin.checked_add(since).unwrap_or(self.origin)
+        let elapsed = self.since_start(time);
+        self.origin.checked_add(elapsed).unwrap_or(self.origin)
     }
 }

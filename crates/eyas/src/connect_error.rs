@@ -11,8 +11,8 @@ use eyas_race::trace::Trace;
 
 use crate::security::CertificateFault;
 
-/// Candidates named in a message; the trace has them all.
-const MAX_NAMED: usize = 8;
+/// The maximum number of candidates listed in a message; the trace has them all.
+const MAX_LISTED: usize = 8;
 
 /// No connection could be made: what was tried, how each candidate failed, and what to do next.
 ///
@@ -111,7 +111,7 @@ impl fmt::Display for ConnectError {
                  address family, or see the plan for the reasons",
             ),
             RaceFailure::AllFailed(_) => {
-                // What is wrong with a certificate is so over every way.
+                // A certificate fault is the same over every transport.
                 if let Some((fault, failure)) = self.certificate() {
                     return write!(f, "{}; {}", failure.detail, advice(fault));
                 }
@@ -136,14 +136,14 @@ impl fmt::Display for ConnectError {
 impl ConnectError {
     fn write_attempts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let attempts = self.attempts();
-        for (n, (candidate, failure)) in attempts.iter().take(MAX_NAMED).enumerate() {
+        for (n, (candidate, failure)) in attempts.iter().take(MAX_LISTED).enumerate() {
             f.write_str(if n == 0 { ": " } else { "; " })?;
             match failure {
                 Some(failure) => write!(f, "{candidate}: {}", cause_text(failure))?,
                 None => write!(f, "{candidate}: still waiting for the peer")?,
             }
         }
-        match attempts.len().saturating_sub(MAX_NAMED) {
+        match attempts.len().saturating_sub(MAX_LISTED) {
             0 => Ok(()),
             more => write!(f, "; and {more} more"),
         }
@@ -195,7 +195,7 @@ fn no_address(f: &mut fmt::Formatter<'_>, failures: &[(RecordType, DnsFailure)])
         f.write_str(if n == 0 { ": " } else { ", " })?;
         write!(f, "{} {}", record_type.name(), dns_text(failure))?;
     }
-    let has = |wanted: DnsFailure| failures.iter().any(|(_, failure)| *failure == wanted);
+    let has = |expected: DnsFailure| failures.iter().any(|(_, failure)| *failure == expected);
     f.write_str(if has(DnsFailure::NoSuchName) {
         "; check the spelling of the name"
     } else if has(DnsFailure::Unreachable) || has(DnsFailure::Timeout) {

@@ -28,14 +28,14 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Creates a connection; `said` is what the peer has sent already.
+    /// Creates a connection; `read_ahead` are bytes that the peer has already sent.
     pub(crate) fn new(
         transport: ByteTransport,
         info: ConnectionInfo,
         feedback: Feedback,
-        said: Bytes,
+        read_ahead: Bytes,
     ) -> Self {
-        Self { stream: ByteStream::new(transport, Arc::new(info), feedback, said) }
+        Self { stream: ByteStream::new(transport, Arc::new(info), feedback, read_ahead) }
     }
 
     /// Returns what the connection is, its addresses, and why it was chosen.

@@ -47,8 +47,8 @@ pub struct ConnectionInfo {
 }
 
 impl ConnectionInfo {
-    /// Returns what is known of a connection before its handshakes.
-    pub(crate) fn begun(transport: Transport, remote: SocketAddr) -> Self {
+    /// Returns what is known about a connection before its handshakes.
+    pub(crate) fn new(transport: Transport, remote: SocketAddr) -> Self {
         Self {
             transport,
             fell_back: false,
@@ -67,14 +67,15 @@ impl ConnectionInfo {
         }
     }
 
-    /// Returns what is known of a connection whose transport was established when it was accepted.
+    /// Returns what is known about a connection whose transport was established when it was
+    /// accepted.
     pub(crate) fn accepted(
         transport: Transport,
         local: Option<SocketAddr>,
         remote: SocketAddr,
     ) -> Self {
         let timings = Timings { transport: Some(Duration::ZERO), ..Timings::default() };
-        Self { local, timings, ..Self::begun(transport, remote) }
+        Self { local, timings, ..Self::new(transport, remote) }
     }
 }
 

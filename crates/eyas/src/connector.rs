@@ -18,18 +18,19 @@ use crate::sctp::dtls::Identity;
 use crate::security::Refusals;
 use crate::{Error, SecurityParameters};
 
-/// Configurations kept of one kind: a program offers few lists of protocols.
-const MAX_OFFERS: usize = 8;
+/// The maximum number of cached configurations of one kind; a program offers few lists of
+/// protocols.
+const MAX_CONFIGS: usize = 8;
 
 #[derive(Debug)]
 pub(crate) struct Connector {
     stream_tls: ClientConfig,
-    stream_offers: Offers<Arc<ClientConfig>>,
+    stream_configs: ConfigCache<Arc<ClientConfig>>,
     #[cfg(feature = "quic")]
     quic: Quic,
     #[cfg(feature = "sctp")]
     sctp: crate::sctp::client::Clients,
-    /// The one that all the configurations have, too.
+    /// The verifier that all configurations use.
     #[cfg(feature = "sctp")]
     verifier: Arc<dyn ServerCertVerifier>,
     #[cfg(feature = "sctp")]
@@ -44,8 +45,8 @@ pub(crate) struct Connector {
 #[cfg(feature = "quic")]
 struct Quic {
     tls: ClientConfig,
-    /// By whether data may go out before the handshake is complete.
-    offers: [Offers<quinn::ClientConfig>; 2],
+    /// Indexed by whether early data is allowed.
+    configs: [ConfigCache<quinn::ClientConfig>; 2],
     tokens: Arc<dyn quinn::TokenStore>,
     early_data: bool,
     sockets: Sockets,
@@ -63,12 +64,12 @@ impl Connector {
         let verifier = security.server_verifier()?;
         Ok(Self {
             stream_tls: security.stream_config(Arc::clone(&verifier))?,
-            stream_offers: Offers::default(),
+            stream_configs: ConfigCache::default(),
             #[cfg(feature = "quic")]
             quic: Quic {
-                // Of its own, for a session of TLS over TCP must not be resumed over QUIC.
+                // Separate, because a TLS session over TCP must not be resumed over QUIC.
                 tls: security.client_config(Arc::clone(&verifier))?,
-                offers: Default::default(),
+                configs: Default::default(),
                 tokens: security.quic_tokens(),
                 early_data: security.allows_early_data(),
                 sockets: Sockets::default(),
@@ -93,22 +94,22 @@ impl Connector {
     }
 
     pub(crate) fn stream_tls(&self, alpn: &[Alpn]) -> Arc<ClientConfig> {
-        self.stream_offers.get(alpn, || Arc::new(offering(&self.stream_tls, alpn)))
+        self.stream_configs.get(alpn, || Arc::new(with_alpn(&self.stream_tls, alpn)))
     }
 
     /// Returns the configuration of QUIC attempts that offer these protocols, except the round-trip
-    /// estimate. `make` creates one without tokens.
+    /// estimate. `create` creates one without tokens.
     #[cfg(feature = "quic")]
     pub(crate) fn quic_config<E>(
         &self,
         alpn: &[Alpn],
         early_data: bool,
-        make: impl FnOnce(ClientConfig) -> Result<quinn::ClientConfig, E>,
+        create: impl FnOnce(ClientConfig) -> Result<quinn::ClientConfig, E>,
     ) -> Result<quinn::ClientConfig, E> {
-        self.quic.offers[usize::from(early_data)].try_get(alpn, || {
-            let mut tls = offering(&self.quic.tls, alpn);
+        self.quic.configs[usize::from(early_data)].try_get(alpn, || {
+            let mut tls = with_alpn(&self.quic.tls, alpn);
             tls.enable_early_data = early_data;
-            let mut config = make(tls)?;
+            let mut config = create(tls)?;
             config.token_store(Arc::clone(&self.quic.tokens));
             Ok(config)
         })
@@ -142,7 +143,7 @@ impl Connector {
         Ok((Arc::clone(&self.verifier), self.security.dtls_identity()?))
     }
 
-    /// Opens associations in this way.
+    /// Sets the clients that open SCTP associations.
     #[cfg(feature = "sctp")]
     pub(crate) fn with_sctp(mut self, clients: crate::sctp::client::Clients) -> Self {
         self.sctp = clients;
@@ -164,7 +165,7 @@ impl Connector {
     }
 }
 
-fn offering(config: &ClientConfig, alpn: &[Alpn]) -> ClientConfig {
+fn with_alpn(config: &ClientConfig, alpn: &[Alpn]) -> ClientConfig {
     let mut config = config.clone();
     config.alpn_protocols = alpn.iter().map(|name| name.clone().into_bytes()).collect();
     config
@@ -177,40 +178,40 @@ impl fmt::Debug for Quic {
     }
 }
 
-/// Configurations by the protocols that they offer, each made once.
-struct Offers<T>(Mutex<Vec<(Vec<Alpn>, T)>>);
+/// Configurations by the protocols that they offer, each created once.
+struct ConfigCache<T>(Mutex<Vec<(Vec<Alpn>, T)>>);
 
-impl<T> Default for Offers<T> {
+impl<T> Default for ConfigCache<T> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<T: Clone> Offers<T> {
-    fn get(&self, alpn: &[Alpn], make: impl FnOnce() -> T) -> T {
-        match self.try_get(alpn, || Ok::<_, std::convert::Infallible>(make())) {
-            Ok(made) => made,
+impl<T: Clone> ConfigCache<T> {
+    fn get(&self, alpn: &[Alpn], create: impl FnOnce() -> T) -> T {
+        match self.try_get(alpn, || Ok::<_, std::convert::Infallible>(create())) {
+            Ok(config) => config,
             Err(never) => match never {},
         }
     }
 
-    fn try_get<E>(&self, alpn: &[Alpn], make: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, one)) = made.iter().find(|(offered, _)| offered == alpn) {
-            return Ok(one.clone());
+    fn try_get<E>(&self, alpn: &[Alpn], create: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        let mut configs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, config)) = configs.iter().find(|(offered, _)| offered == alpn) {
+            return Ok(config.clone());
         }
-        let one = make()?;
-        if made.len() >= MAX_OFFERS {
-            made.remove(0);
+        let config = create()?;
+        if configs.len() >= MAX_CONFIGS {
+            configs.remove(0);
         }
-        made.push((alpn.to_vec(), one.clone()));
-        Ok(one)
+        configs.push((alpn.to_vec(), config.clone()));
+        Ok(config)
     }
 }
 
-impl<T> fmt::Debug for Offers<T> {
+impl<T> fmt::Debug for ConfigCache<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        f.debug_list().entries(made.iter().map(|(offered, _)| offered)).finish()
+        let configs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        f.debug_list().entries(configs.iter().map(|(offered, _)| offered)).finish()
     }
 }

@@ -1,6 +1,6 @@
 //! A datagram socket that also reports ICMP errors (`icmp`), for the runtime.
 //!
-//! If an error is reported together with writability, tokio takes the write half for closed,
+//! If an error is reported together with writability, tokio considers the write half closed,
 //! permanently: a task that waits for writability would be woken every time and spin. So
 //! writability is awaited on a separate registration, created anew each time.
 
@@ -19,24 +19,24 @@ use tokio::net::UdpSocket;
 
 use crate::icmp::{self, Report};
 
-/// How often a packet is sent again because the call returned an earlier packet's error.
+/// How often a send is tried, because the call may return an earlier packet's error.
 const MAX_SENDS: usize = 4;
-/// The pause before a full socket is tried again if nothing can tell when it has room.
+/// The pause before a full socket is tried again if its readiness cannot be watched.
 const FULL_PAUSE: Duration = Duration::from_millis(1);
 
-/// See the [module](self). It never blocks.
+/// A non-blocking socket; see the [module](self).
 #[derive(Debug)]
 pub(crate) struct DatagramSocket {
-    /// Raw sockets are like those of UDP here: they can be read, written, or have something to
-    /// report.
+    /// The runtime treats raw sockets like UDP sockets: they are readable, writable, or have
+    /// errors.
     socket: UdpSocket,
 }
 
 impl DatagramSocket {
-    /// Asks for reports. Must be called inside a tokio runtime.
+    /// Enables reports. Must be called inside a tokio runtime.
     pub(crate) fn new(socket: Socket) -> io::Result<Self> {
         let family = if socket.local_addr()?.is_ipv4() { Family::V4 } else { Family::V6 };
-        icmp::ask_for_reports(&socket, family)?;
+        icmp::enable_reports(&socket, family)?;
         socket.set_nonblocking(true)?;
         Ok(Self { socket: UdpSocket::from_std(socket.into())? })
     }
@@ -57,7 +57,7 @@ impl DatagramSocket {
         self.socket.try_io(Interest::READABLE, read)
     }
 
-    /// Waits until there is something to read, and reads it; reports are passed over.
+    /// Waits until there is something to read, and reads it; reports are skipped.
     #[cfg(feature = "quic")]
     pub(crate) fn poll_read<R>(
         &self,
@@ -70,15 +70,19 @@ impl DatagramSocket {
                 Err(error)
                     if error.kind() == io::ErrorKind::WouldBlock
                         || icmp::is_icmp_report(&error) => {}
-                done => return Poll::Ready(done),
+                result => return Poll::Ready(result),
             }
         }
     }
 
     /// Takes pending error reports, up to a limit.
-    pub(crate) fn take_reports(&self, most: usize, mut take: impl FnMut(Report)) -> io::Result<()> {
+    pub(crate) fn take_reports(
+        &self,
+        limit: usize,
+        mut take: impl FnMut(Report),
+    ) -> io::Result<()> {
         let read = || -> io::Result<()> {
-            for _ in 0..most {
+            for _ in 0..limit {
                 if let Some(report) = icmp::read(self)? {
                     take(report);
                 }
@@ -91,14 +95,14 @@ impl DatagramSocket {
         }
     }
 
-    /// Waits until something is reported, and takes it out.
+    /// Waits until something is reported, and takes the reports.
     #[cfg(feature = "quic")]
-    pub(crate) async fn reports(&self, most: usize, take: impl FnMut(Report)) -> io::Result<()> {
+    pub(crate) async fn reports(&self, limit: usize, take: impl FnMut(Report)) -> io::Result<()> {
         self.socket.ready(Interest::ERROR).await?;
-        self.take_reports(most, take)
+        self.take_reports(limit, take)
     }
 
-    /// Sends with this call, again if it returned an earlier packet's error.
+    /// Sends with this call, and repeats it if it returned an earlier packet's error.
     pub(crate) fn send(&self, mut send: impl FnMut() -> io::Result<()>) -> io::Result<()> {
         for _ in 1..MAX_SENDS {
             match send() {
@@ -109,7 +113,7 @@ impl DatagramSocket {
         send()
     }
 
-    /// Waits until a full socket takes packets again, or might.
+    /// Waits until a full socket may accept packets again.
     pub(crate) async fn writable(&self) -> io::Result<()> {
         let registered =
             self.get().try_clone().and_then(|socket| UdpSocket::from_std(socket.into()));

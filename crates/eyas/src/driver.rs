@@ -1,4 +1,4 @@
-//! Carries out the decisions of a race: one loop around one exhaustive match.
+//! Executes the decisions of a race: one loop around one exhaustive match.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::abort_on_drop::AbortOnDrop;
 use crate::attempt::event::{Established, Event};
-use crate::attempt::opening::OpeningOfRace;
+use crate::attempt::opening::RaceOpening;
 use crate::attempt::{Attempt, Reporter, server_name};
 use crate::clock::Clock;
 use crate::driver_event::DriverEvent;
@@ -25,24 +25,24 @@ use crate::record::Record;
 use crate::tally::Tally;
 use crate::{Connection, Endpoint, Feedback};
 
-/// Events of attempts and DNS answers waiting for the driver; faster senders wait.
+/// The maximum number of events and DNS answers that wait for the driver; beyond it, senders wait.
 const MAX_EVENTS: usize = 64;
-/// Inputs processed before the race is polled again.
+/// The maximum number of inputs processed before the race is polled again.
 const MAX_BURST: usize = 32;
 
-/// Where the driver hands its results.
-pub(crate) struct Outlets {
+/// Where the driver sends its results.
+pub(crate) struct ResultChannels {
     pub(crate) usable: Option<oneshot::Sender<Result<Connection, RaceFailure>>>,
-    /// Let go of when the race is over and everything is learnt.
+    /// Dropped when the race is over and everything has been learnt.
     pub(crate) better: mpsc::Sender<Box<Connection>>,
     pub(crate) record: Record,
 }
 
-/// How the attempts of a race are made, beyond what the race itself decides.
+/// The parameters of a race's attempts that the race itself does not decide.
 pub(crate) struct AttemptOptions {
     pub(crate) peer: Peer,
-    /// What they say first, if the race goes on until a peer has spoken.
-    pub(crate) opening: Option<OpeningOfRace>,
+    /// What they send first, if the race runs until a peer has sent something.
+    pub(crate) opening: Option<RaceOpening>,
     pub(crate) allowed: Option<Allowed>,
 }
 
@@ -51,20 +51,21 @@ struct Driver {
     race: Race,
     options: AttemptOptions,
     clock: Clock,
-    outlets: Outlets,
-    /// Attempts under way; dropping one ends it.
+    results: ResultChannels,
+    /// Attempts in progress; dropping one cancels it.
     attempts: BTreeMap<AttemptId, AbortOnDrop>,
     queries: Vec<AbortOnDrop>,
-    /// Answers that were known without asking.
-    known: Vec<Answer>,
-    /// Attempts that wait for a word once they were answered.
-    waiting: BTreeMap<AttemptId, oneshot::Sender<()>>,
-    /// Complete, and not handed out.
+    /// Answers that are available without a query.
+    immediate_answers: Vec<Answer>,
+    /// Attempts that have been answered and wait for the signal to proceed.
+    held: BTreeMap<AttemptId, oneshot::Sender<()>>,
+    /// Attempts that are complete but not delivered to the caller.
     complete: Vec<(AttemptId, Box<Established>)>,
     sender: mpsc::Sender<DriverEvent>,
-    /// Tells when an attempt of any race has ended, once that matters.
-    freed: Option<watch::Receiver<()>>,
-    /// How many the race takes to be left, by what it was told and what it has started since.
+    /// Notifies when an attempt of any race has ended; `None` until that matters.
+    slot_freed: Option<watch::Receiver<()>>,
+    /// The number of free slots that the race assumes: as last reported, less what it has started
+    /// since.
     reported_slots: Option<usize>,
     first_address: Option<Duration>,
 }
@@ -73,34 +74,34 @@ pub(crate) async fn run(
     endpoint: Endpoint,
     options: AttemptOptions,
     clock: Clock,
-    outlets: Outlets,
+    results: ResultChannels,
 ) {
     let mut network = endpoint.network().changes();
     let (sender, mut events) = mpsc::channel(MAX_EVENTS);
-    complete_setup(&endpoint, &clock, &outlets.record).await;
+    complete_setup(&endpoint, &clock, &results.record).await;
     let mut driver = Driver {
-        race: outlets.record.with(|journal| journal.race()),
+        race: results.record.with(|journal| journal.race()),
         endpoint,
         options,
         clock,
-        outlets,
+        results,
         attempts: BTreeMap::new(),
         queries: Vec::new(),
-        known: Vec::new(),
-        waiting: BTreeMap::new(),
+        immediate_answers: Vec::new(),
+        held: BTreeMap::new(),
         complete: Vec::new(),
         sender,
-        freed: None,
+        slot_freed: None,
         reported_slots: None,
         first_address: None,
     };
     driver.feed_slots();
-    while !driver.run_here(&mut network, &mut events).await {
+    while !driver.run_until_network_change(&mut network, &mut events).await {
         if let Some(view) = network.borrow_and_update().clone() {
             driver.handle(DriverEvent::Network(view));
         }
     }
-    driver.outlets.record.with(Journal::close);
+    driver.results.record.with(Journal::close);
     driver.endpoint.memory().settle().await;
 }
 
@@ -108,34 +109,34 @@ pub(crate) async fn run(
 async fn complete_setup(endpoint: &Endpoint, clock: &Clock, record: &Record) {
     let network = endpoint.network().view().await;
     record.with(|journal| {
-        let known = journal.setup();
-        if known.network != *network {
-            let mut setup = Setup::clone(known);
+        let current = journal.setup();
+        if current.network != *network {
+            let mut setup = Setup::clone(current);
             let memory = endpoint.memory();
-            setup.view = memory.view(&network.id, &setup.target.host, known.view.trust());
+            setup.view = memory.view(&network.id, &setup.target.host, current.view.trust());
             setup.network = NetworkView::clone(&network);
             *journal = Journal::new(Arc::new(setup), clock.now());
         }
     });
 }
 
-/// Waits for a notice, if there is anybody to give one.
-async fn notice(of: Option<&mut watch::Receiver<()>>) {
-    match of {
-        // Whoever gives notice lives as long as the endpoint.
-        Some(of) => _ = of.changed().await,
+/// Waits for a notification, if there is a receiver.
+async fn notified(receiver: Option<&mut watch::Receiver<()>>) {
+    match receiver {
+        // The sender lives as long as the endpoint.
+        Some(receiver) => _ = receiver.changed().await,
         None => std::future::pending().await,
     }
 }
 
 impl Driver {
     /// Runs the race until the network changes. Returns whether the race is over.
-    async fn run_here(
+    async fn run_until_network_change(
         &mut self,
         network: &mut watch::Receiver<Option<Arc<NetworkView>>>,
         events: &mut mpsc::Receiver<DriverEvent>,
     ) -> bool {
-        // Both live through the turns of the loop, in most of which neither has anything to say.
+        // Both are reused over the iterations of the loop, in most of which neither is ready.
         let mut changed = pin!(network.changed());
         let mut timer = pin!(tokio::time::sleep_until(self.clock.origin().into()));
         while let Some(wait_until) = self.drain() {
@@ -150,9 +151,9 @@ impl Driver {
             let mut event = tokio::select! {
                 Some(event) = events.recv() => event,
                 _ = &mut changed => return false,
-                () = notice(self.freed.as_mut()) => DriverEvent::SlotFreed,
-                () = std::future::ready(()), if is_due => DriverEvent::TimeCame,
-                () = &mut timer, if wake_at.is_some() && !is_due => DriverEvent::TimeCame,
+                () = notified(self.slot_freed.as_mut()) => DriverEvent::SlotFreed,
+                () = std::future::ready(()), if is_due => DriverEvent::TimerExpired,
+                () = &mut timer, if wake_at.is_some() && !is_due => DriverEvent::TimerExpired,
             };
             for _ in 0..MAX_BURST {
                 self.handle(event);
@@ -166,54 +167,54 @@ impl Driver {
         true
     }
 
-    /// Carries out every output. Gives the time to wait for, or `None` once the race is over.
+    /// Executes every output. Returns the time to wait for, or `None` once the race is over.
     fn drain(&mut self) -> Option<Option<Duration>> {
-        // One instant for all, so that the race draws its conclusions once.
+        // One instant for all outputs, so that the race evaluates its state only once.
         let now = self.clock.now();
         loop {
             let output = self.race.poll_output(now);
-            self.outlets.record.with(|journal| journal.note_polls(now, 1));
+            self.results.record.with(|journal| journal.note_polls(now, 1));
             match output {
-                Output::Timeout(time) if self.known.is_empty() => return Some(time),
-                Output::Timeout(_) => self.feed_known(now),
+                Output::Timeout(time) if self.immediate_answers.is_empty() => return Some(time),
+                Output::Timeout(_) => self.feed_immediate_answers(now),
                 Output::Finished => return None,
-                Output::Query(query) => self.ask(query),
+                Output::Query(query) => self.query(query),
                 Output::Start { id, candidate, initial_rtt, background: _ } => {
                     self.start(id, candidate, initial_rtt);
                 }
                 Output::Proceed { id } => {
-                    if let Some(go_on) = self.waiting.remove(&id) {
+                    if let Some(proceed) = self.held.remove(&id) {
                         // An attempt that has ended needs no notification.
-                        let _ = go_on.send(());
+                        let _ = proceed.send(());
                     }
                 }
                 Output::Close { id, why: _ } => {
-                    self.waiting.remove(&id);
+                    self.held.remove(&id);
                     self.attempts.remove(&id);
                     self.complete.retain(|(complete, _)| *complete != id);
                 }
-                Output::Usable(id) => self.hand_out_usable(id),
-                Output::Better(id) => self.hand_out_better(id),
+                Output::Usable(id) => self.deliver_usable(id),
+                Output::Better(id) => self.deliver_better(id),
                 Output::Learn(evidence) => self.learn(evidence),
                 Output::Failed(failure) => self.fail(failure),
             }
         }
     }
 
-    fn feed_known(&mut self, now: Duration) {
-        for answer in std::mem::take(&mut self.known) {
-            self.note_address(&answer);
+    fn feed_immediate_answers(&mut self, now: Duration) {
+        for answer in std::mem::take(&mut self.immediate_answers) {
+            self.record_first_address(&answer);
             self.feed_at(now, Input::Answer(answer));
         }
     }
 
     fn handle(&mut self, event: DriverEvent) {
         let input = match event {
-            DriverEvent::TimeCame => Input::Tick,
+            DriverEvent::TimerExpired => Input::Tick,
             // Report the free slots before polling the race.
             DriverEvent::SlotFreed => return,
             DriverEvent::Answer(answer) => {
-                self.note_address(&answer);
+                self.record_first_address(&answer);
                 Input::Answer(answer)
             }
             DriverEvent::Network(network) => {
@@ -223,7 +224,7 @@ impl Driver {
                 let network = (*network).clone();
                 Input::NetworkChanged(Box::new(NetworkChange { network, view }))
             }
-            // What a closed attempt still had to say is of no interest any more.
+            // Ignore events of an attempt that has been closed.
             DriverEvent::Attempt(id, _) if !self.attempts.contains_key(&id) => return,
             DriverEvent::Attempt(id, Event::Progress { level, rtt }) => {
                 Input::Progress { id, level, rtt }
@@ -256,28 +257,28 @@ impl Driver {
     }
 
     fn feed_at(&mut self, now: Duration, input: Input) {
-        self.outlets.record.with(|journal| journal.note_input(now, &input));
+        self.results.record.with(|journal| journal.note_input(now, &input));
         self.race.handle_input(now, input);
     }
 
-    fn ask(&mut self, query: Query) {
+    fn query(&mut self, query: Query) {
         let port = self.race.setup().target.port;
         let allowed = self.options.allowed.clone();
-        let sift = move |mut answer: Answer| {
+        let filter = move |mut answer: Answer| {
             if let Some(allowed) = &allowed {
-                allowed.sift(&mut answer);
+                allowed.filter(&mut answer);
             }
             answer
         };
         if let Some(answer) = self.endpoint.resolver().known(&query, port) {
-            self.known.push(sift(answer));
+            self.immediate_answers.push(filter(answer));
             return;
         }
         self.queries.retain(|query| !query.is_finished());
         let resolver = self.endpoint.resolver().clone();
         let sender = self.sender.clone();
         self.queries.push(AbortOnDrop::spawn(async move {
-            let answer = sift(resolver.query(&query, port).await);
+            let answer = filter(resolver.query(&query, port).await);
             // A driver that has ended needs no answer.
             let _ = sender.send(DriverEvent::Answer(answer)).await;
         }));
@@ -285,9 +286,9 @@ impl Driver {
 
     fn start(&mut self, id: AttemptId, candidate: Candidate, initial_rtt: Option<Duration>) {
         #[cfg(feature = "sctp")]
-        let go_on = candidate.transport.waits_when_answered().then(|| {
+        let proceed = candidate.transport.waits_when_answered().then(|| {
             let (sender, receiver) = oneshot::channel();
-            self.waiting.insert(id, sender);
+            self.held.insert(id, sender);
             receiver
         });
         self.endpoint.tally().started(candidate.transport);
@@ -298,11 +299,11 @@ impl Driver {
             server_name: server_name(host),
             initial_rtt,
             origin: self.clock.origin(),
-            alone: false,
+            is_unraced: false,
             until_first_byte: setup.policy.win_at >= Level::FirstByte,
             opening: self.options.opening.clone(),
             #[cfg(feature = "sctp")]
-            go_on,
+            proceed,
             #[cfg(feature = "sctp")]
             encapsulation_port: self.options.peer.encapsulation_port,
             #[cfg(feature = "quic")]
@@ -310,7 +311,7 @@ impl Driver {
         };
         let reporter = Reporter::new(id, self.sender.clone());
         let endpoint = self.endpoint.clone();
-        // Taken now, so that the remaining slots are counted correctly; the race counts them, too.
+        // Taken now, so that the remaining slots are counted correctly; the race counts them too.
         let slot = endpoint.limit().try_take();
         self.reported_slots = self.reported_slots.map(|left| left.saturating_sub(1));
         let task = AbortOnDrop::spawn(async move {
@@ -328,7 +329,7 @@ impl Driver {
         self.attempts.insert(id, task);
     }
 
-    fn note_address(&mut self, answer: &Answer) {
+    fn record_first_address(&mut self, answer: &Answer) {
         if self.first_address.is_none()
             && matches!(&answer.records, Ok(Records::A(_) | Records::Aaaa(_)))
         {
@@ -336,16 +337,16 @@ impl Driver {
         }
     }
 
-    /// Says how many more attempts may start, once other races have left fewer than this one
-    /// may use by its own policy, and from then on at every change.
+    /// Reports how many more attempts may start, as soon as other races have left fewer slots than
+    /// this race's policy allows, and then whenever that changes.
     fn feed_slots(&mut self) {
         let limit = self.endpoint.limit();
-        if self.freed.is_none() {
+        if self.slot_freed.is_none() {
             if limit.free() >= self.race.setup().policy.max_in_flight {
                 return;
             }
-            // Before the look that counts, so that no change in between is missed.
-            self.freed = Some(limit.freed());
+            // Subscribe before reading the value that is reported, so that no change is missed.
+            self.slot_freed = Some(limit.freed());
         }
         let free = limit.free();
         if self.reported_slots != Some(free) {
@@ -354,24 +355,24 @@ impl Driver {
         }
     }
 
-    fn hand_out_usable(&mut self, id: AttemptId) {
-        if let (Some(connection), Some(usable)) = (self.connection(id), self.outlets.usable.take())
+    fn deliver_usable(&mut self, id: AttemptId) {
+        if let (Some(connection), Some(usable)) = (self.connection(id), self.results.usable.take())
         {
-            // Without its caller the race continues only to learn.
+            // If the caller is gone, the race continues only to learn.
             let _ = usable.send(Ok(connection));
         }
     }
 
-    fn hand_out_better(&mut self, id: AttemptId) {
+    fn deliver_better(&mut self, id: AttemptId) {
         if let Some(connection) = self.connection(id) {
-            // A caller that accepts no more has enough of them or is gone: then this one is closed.
-            let _ = self.outlets.better.try_send(Box::new(connection));
+            // If the caller does not accept any more connections, this one is closed.
+            let _ = self.results.better.try_send(Box::new(connection));
         }
     }
 
     fn fail(&mut self, failure: RaceFailure) {
-        if let Some(usable) = self.outlets.usable.take() {
-            // A caller that is gone needs no notification.
+        if let Some(usable) = self.results.usable.take() {
+            // If the caller is gone, nothing needs to be notified.
             let _ = usable.send(Err(failure));
         }
     }
@@ -388,9 +389,9 @@ impl Driver {
 
     /// Returns the completed attempt as a connection for the caller.
     fn connection(&mut self, id: AttemptId) -> Option<Connection> {
-        let at = self.complete.iter().position(|(complete, _)| *complete == id)?;
-        let (_, established) = self.complete.swap_remove(at);
-        let Established { transport, mut info, said } = *established;
+        let index = self.complete.iter().position(|(complete, _)| *complete == id)?;
+        let (_, established) = self.complete.swap_remove(index);
+        let Established { transport, mut info, read_ahead } = *established;
         let attempt = self.race.attempt(id)?;
         self.endpoint.tally().used(attempt.candidate.transport);
         info.timings.dns = self.first_address;
@@ -403,7 +404,7 @@ impl Driver {
         if info.fell_back {
             candidate.transport = Transport::Tcp;
         }
-        Some(Connection::new(transport, info, self.feedback(candidate), said))
+        Some(Connection::new(transport, info, self.feedback(candidate), read_ahead))
     }
 
     fn feedback(&self, candidate: Candidate) -> Feedback {

@@ -7,11 +7,11 @@ use eyas_race::io::{AttemptId, NetworkView};
 
 use crate::attempt::event::Event;
 
-/// What happens to a race from outside.
+/// An event from outside the race.
 pub(crate) enum DriverEvent {
     Attempt(AttemptId, Event),
     Answer(Answer),
     Network(Arc<NetworkView>),
     SlotFreed,
-    TimeCame,
+    TimerExpired,
 }

@@ -46,7 +46,7 @@ struct Shared {
     connector: Connector,
     resolver: Resolver,
     memory: MemoryStore,
-    /// What the security parameters are called in the memory.
+    /// The name of the security parameters in the memory.
     trust: String,
     network: Network,
     limit: AttemptLimit,
@@ -54,7 +54,7 @@ struct Shared {
     tally: Tally,
 }
 
-/// Ports to connect to, by the host and port that are asked for.
+/// Ports to connect to, by the requested host and port.
 type Forwards = BTreeMap<(Host, u16), u16>;
 
 /// Builds an [`Endpoint`].
@@ -138,11 +138,11 @@ impl EndpointBuilder {
         self
     }
 
-    /// Sets the local addresses that connections leave from. The default, also for an address
-    /// family of which none is given, is the choice of the routing table. TCP and MPTCP connections
-    /// use the addresses in turn, so that more of them can be open, or in TIME-WAIT, than one
-    /// address has ports. QUIC and SCTP share one socket and use the first address of the peer's
-    /// family, unless SCTP has addresses of its own (`sctp_local_addresses`).
+    /// Sets the local addresses that connections are opened from. For an address family without
+    /// any, the routing table chooses, which is the default. TCP and MPTCP connections use the
+    /// addresses in turn, so that more of them can be open, or in TIME-WAIT, than one address has
+    /// ports. QUIC and SCTP share one socket and use the first address of the peer's family, unless
+    /// SCTP has addresses of its own (`sctp_local_addresses`).
     pub fn local_addresses(mut self, addresses: impl IntoIterator<Item = IpAddr>) -> Self {
         self.local_addresses = addresses.into_iter().collect();
         self
@@ -196,11 +196,11 @@ impl EndpointBuilder {
         #[cfg(feature = "sctp")]
         let connector = {
             let clients = Clients::new(self.sctp_encapsulation_port, self.sctp_association);
-            let own = match self.sctp_local_addresses.is_empty() {
+            let addresses = match self.sctp_local_addresses.is_empty() {
                 true => one_of_each_family(&self.local_addresses),
                 false => self.sctp_local_addresses,
             };
-            connector.with_sctp(clients.bound_to(own))
+            connector.with_sctp(clients.bound_to(addresses))
         };
         let shared = Shared {
             connector,
@@ -242,7 +242,8 @@ impl Endpoint {
     /// Returns whom connections to this host trust, for the memory. `certificate_host` is the host
     /// that the certificate must be valid for, if another one was given.
     pub(crate) fn trust(&self, host: &Host, certificate_host: Option<&Host>) -> Trust {
-        let certificate_host = certificate_host.filter(|named| *named != host).cloned();
+        let certificate_host =
+            certificate_host.filter(|certificate_host| *certificate_host != host).cloned();
         Trust { parameters: self.shared.trust.clone(), certificate_host }
     }
 
@@ -317,11 +318,11 @@ impl Endpoint {
             server_name: server_name(host),
             initial_rtt,
             origin: Instant::now(),
-            alone: true,
+            is_unraced: true,
             until_first_byte: false,
             opening: None,
             #[cfg(feature = "sctp")]
-            go_on: None,
+            proceed: None,
             #[cfg(feature = "sctp")]
             encapsulation_port: None,
             #[cfg(feature = "quic")]
@@ -332,7 +333,7 @@ impl Endpoint {
             established.transport,
             established.info,
             Feedback::none(),
-            established.said,
+            established.read_ahead,
         ))
     }
 }

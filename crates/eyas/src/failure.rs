@@ -15,13 +15,13 @@ pub(crate) fn failure(cause: Cause, reached: Level, detail: impl Into<String>) -
 }
 
 /// Classifies an error of a socket, or of the security layer that reads from one.
-pub(crate) fn of_io(error: &io::Error, reached: Level) -> Failure {
+pub(crate) fn io_failure(error: &io::Error, reached: Level) -> Failure {
     if let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
-        return of_tls(tls, reached);
+        return tls_failure(tls, reached);
     }
     let cause = match error.raw_os_error() {
-        Some(code) => of_errno(code, reached),
-        None => of_kind(error.kind(), reached),
+        Some(code) => errno_cause(code, reached),
+        None => error_kind_cause(error.kind(), reached),
     };
     let detail = match (cause, error.kind()) {
         // The same text as for an ICMP error.
@@ -40,19 +40,19 @@ pub(crate) fn of_io(error: &io::Error, reached: Level) -> Failure {
     failure(cause, reached, detail)
 }
 
-/// Classifies an error of the connect call, for which the system has only errno values of what ICMP
-/// reported.
-pub(crate) fn of_connect(error: &io::Error) -> Failure {
+/// Classifies an error of the connect call, where the system reports an ICMP error only as an errno
+/// value.
+pub(crate) fn connect_failure(error: &io::Error) -> Failure {
     let cause = match error.raw_os_error() {
         Some(libc::EACCES | libc::ENONET | libc::EOPNOTSUPP) => Cause::Unreachable,
         Some(libc::ENOPROTOOPT | libc::EPROTO) => Cause::Refused,
-        _ => return of_io(error, Level::Started),
+        _ => return io_failure(error, Level::Started),
     };
     failure(cause, Level::Started, error.to_string())
 }
 
 /// Classifies an ICMP report about an unanswered attempt.
-pub(crate) fn of_report(report: &Report) -> Failure {
+pub(crate) fn icmp_failure(report: &Report) -> Failure {
     let cause = match report.cause {
         IcmpCause::PortUnreachable | IcmpCause::ProtocolUnreachable => Cause::Refused,
         IcmpCause::NoRoute
@@ -63,7 +63,7 @@ pub(crate) fn of_report(report: &Report) -> Failure {
     failure(cause, Level::Started, report.to_string())
 }
 
-fn of_errno(code: i32, reached: Level) -> Cause {
+fn errno_cause(code: i32, reached: Level) -> Cause {
     match code {
         libc::ECONNREFUSED => Cause::Refused,
         libc::ENETUNREACH
@@ -89,7 +89,7 @@ fn of_errno(code: i32, reached: Level) -> Cause {
     }
 }
 
-fn of_kind(kind: io::ErrorKind, reached: Level) -> Cause {
+fn error_kind_cause(kind: io::ErrorKind, reached: Level) -> Cause {
     match kind {
         io::ErrorKind::UnexpectedEof
         | io::ErrorKind::ConnectionReset
@@ -111,8 +111,8 @@ fn of_kind(kind: io::ErrorKind, reached: Level) -> Cause {
 }
 
 /// Classifies an error of TLS over a byte stream. Errors of certificates are described by
-/// [`Refusals::tell`](crate::security::Refusals::tell), where the server's name is known.
-pub(crate) fn of_tls(error: &rustls::Error, reached: Level) -> Failure {
+/// [`Refusals::explain`](crate::security::Refusals::explain), where the server's name is known.
+pub(crate) fn tls_failure(error: &rustls::Error, reached: Level) -> Failure {
     use rustls::Error as Tls;
     let (cause, detail) = match error {
         Tls::InvalidCertificate(why) => (Cause::Certificate, verdict(why)),
@@ -121,7 +121,7 @@ pub(crate) fn of_tls(error: &rustls::Error, reached: Level) -> Failure {
         }
         Tls::AlertReceived(alert) => {
             let code = u8::from(*alert);
-            (of_alert(code), format!("the peer ended the handshake: {}", alert_name(code)))
+            (alert_cause(code), format!("the peer ended the handshake: {}", alert_name(code)))
         }
         Tls::NoApplicationProtocol => {
             (Cause::Tls, "the peer supports none of the offered application protocols".into())
@@ -141,7 +141,7 @@ pub(crate) fn of_tls(error: &rustls::Error, reached: Level) -> Failure {
 }
 
 /// Returns the kind of failure that a TLS alert (RFC 8446 §6.2) represents, from either side.
-pub(crate) fn of_alert(code: u8) -> Cause {
+pub(crate) fn alert_cause(code: u8) -> Cause {
     match AlertDescription::from(code) {
         AlertDescription::BadCertificate
         | AlertDescription::UnsupportedCertificate

@@ -22,37 +22,37 @@ const ICMP_UNREACHABLE: u8 = 3;
 const ICMP6_UNREACHABLE: u8 = 1;
 /// ICMPv6: parameter problem (RFC 4443 §3.4).
 const ICMP6_PARAMETER_PROBLEM: u8 = 4;
-/// Bytes of the packet in question that are looked at, behind the header of IP or UDP: of SCTP
-/// those are ports and tag, and the tag of an INIT.
-const PEEKED: usize = 20;
+/// The number of bytes that are kept of the quoted packet, after the IP or UDP header. For SCTP
+/// these are ports and tag, and the tag of an INIT.
+const QUOTED_BYTES: usize = 20;
 
-/// One report.
+/// An ICMP error report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Report {
-    /// Where the packet in question was going.
+    /// The destination of the packet that the report is about.
     pub(crate) remote: SocketAddr,
     pub(crate) cause: IcmpCause,
-    /// The router or host that says so; `None` if this host itself does.
-    pub(crate) by: Option<IpAddr>,
-    /// How the packet begins behind the header of IP or UDP, as far as it is quoted; `None` for
-    /// what this host itself says.
+    /// The router or host that sent it; `None` if this host itself did.
+    pub(crate) sender: Option<IpAddr>,
+    /// The start of the packet after the IP or UDP header, as far as it is quoted; `None` for
+    /// reports of this host itself.
     pub(crate) quoted: Option<Bytes>,
 }
 
-/// What a report says.
+/// What an ICMP error means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IcmpCause {
-    /// No route leads there.
+    /// There is no route to the destination.
     NoRoute,
     /// A filter or a policy forbids it.
     Prohibited,
-    /// The last router finds no such host.
+    /// The last router cannot find the host.
     AddressUnreachable,
-    /// The host has nobody at this port.
+    /// Nothing is listening on the port.
     PortUnreachable,
-    /// The host does not speak what the packet carries.
+    /// The host does not support the protocol.
     ProtocolUnreachable,
-    /// The path takes packets of at most so many bytes, the header of IP included.
+    /// The path carries packets of at most this many bytes, including the IP header.
     TooBig(u16),
 }
 
@@ -61,40 +61,40 @@ impl std::fmt::Display for IcmpCause {
         match self {
             Self::NoRoute => f.write_str("there is no route to it"),
             Self::Prohibited => f.write_str("a filter or a policy forbids it"),
-            Self::AddressUnreachable => f.write_str("no host answers to this address"),
+            Self::AddressUnreachable => f.write_str("no host responds at this address"),
             Self::PortUnreachable => f.write_str("nothing is listening on this port"),
-            Self::ProtocolUnreachable => f.write_str("the host does not speak this protocol"),
-            Self::TooBig(mtu) => write!(f, "the path takes packets of at most {mtu} bytes"),
+            Self::ProtocolUnreachable => f.write_str("the host does not support this protocol"),
+            Self::TooBig(mtu) => write!(f, "the path carries packets of at most {mtu} bytes"),
         }
     }
 }
 
 impl std::fmt::Display for Report {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.by {
-            Some(by) => write!(f, "{} (ICMP from {by})", self.cause),
+        match self.sender {
+            Some(sender) => write!(f, "{} (ICMP from {sender})", self.cause),
             None => write!(f, "{} (by this host)", self.cause),
         }
     }
 }
 
-/// Asks the kernel to keep reports for us, of a socket of this family.
+/// Enables reports for a socket of this family.
 ///
 /// # Errors
-/// MPTCP sockets know no such option (seen up to Linux 6.18).
-pub(crate) fn ask_for_reports(socket: &impl AsFd, family: Family) -> io::Result<()> {
+/// If the socket does not support the option, like MPTCP sockets (observed up to Linux 6.18).
+pub(crate) fn enable_reports(socket: &impl AsFd, family: Family) -> io::Result<()> {
     set_reports(socket, family, true)
 }
 
-/// Takes [`ask_for_reports`] back; what was not read yet is gone.
-pub(crate) fn stop_reports(socket: &impl AsFd, family: Family) -> io::Result<()> {
+/// Disables reports; those that were not read yet are lost.
+pub(crate) fn disable_reports(socket: &impl AsFd, family: Family) -> io::Result<()> {
     set_reports(socket, family, false)
 }
 
-fn set_reports(socket: &impl AsFd, family: Family, wanted: bool) -> io::Result<()> {
+fn set_reports(socket: &impl AsFd, family: Family, enabled: bool) -> io::Result<()> {
     match family {
-        Family::V4 => setsockopt(socket, sockopt::Ipv4RecvErr, &wanted)?,
-        Family::V6 => setsockopt(socket, sockopt::Ipv6RecvErr, &wanted)?,
+        Family::V4 => setsockopt(socket, sockopt::Ipv4RecvErr, &enabled)?,
+        Family::V6 => setsockopt(socket, sockopt::Ipv6RecvErr, &enabled)?,
     }
     Ok(())
 }
@@ -118,13 +118,12 @@ pub(crate) fn is_icmp_report(error: &io::Error) -> bool {
     )
 }
 
-/// Takes the next report out of the queue; `None` in the place of one that says nothing about a
-/// path.
+/// Reads the next report from the queue; `None` if it is one that does not concern a path.
 ///
 /// # Errors
 /// [`io::ErrorKind::WouldBlock`] once none is left.
 pub(crate) fn read(socket: &impl AsFd) -> io::Result<Option<Report>> {
-    let mut packet = [0; PEEKED];
+    let mut packet = [0; QUOTED_BYTES];
     let mut slices = [IoSliceMut::new(&mut packet)];
     let mut control = nix::cmsg_space!(
         [u8; size_of::<libc::sock_extended_err>() + size_of::<libc::sockaddr_in6>()],
@@ -138,27 +137,28 @@ pub(crate) fn read(socket: &impl AsFd) -> io::Result<Option<Report>> {
         MsgFlags::MSG_ERRQUEUE,
     )?;
     let Some(remote) = message.address.as_ref().and_then(to_address) else { return Ok(None) };
-    let (mut cause, mut by, mut from_here) = (None, None, false);
-    for one in message.cmsgs()? {
-        let error = match one {
+    let (mut cause, mut sender, mut is_local) = (None, None, false);
+    for control in message.cmsgs()? {
+        let error = match control {
             ControlMessageOwned::Ipv4RecvErr(error, offender) => {
-                by = offender.map(|it| IpAddr::from(it.sin_addr.s_addr.to_ne_bytes()));
+                sender =
+                    offender.map(|address| IpAddr::from(address.sin_addr.s_addr.to_ne_bytes()));
                 error
             }
             ControlMessageOwned::Ipv6RecvErr(error, offender) => {
-                by = offender.map(|it| IpAddr::from(it.sin6_addr.s6_addr));
+                sender = offender.map(|address| IpAddr::from(address.sin6_addr.s6_addr));
                 error
             }
             _ => continue,
         };
-        cause = meaning(&error);
-        from_here = error.ee_origin == libc::SO_EE_ORIGIN_LOCAL;
+        cause = cause_of(&error);
+        is_local = error.ee_origin == libc::SO_EE_ORIGIN_LOCAL;
     }
     let length = message.bytes;
     let quoted = packet.get(..length).unwrap_or(&packet);
-    let quoted = (!from_here).then(|| Bytes::copy_from_slice(quoted));
-    let by = by.filter(|by| !from_here && !by.is_unspecified());
-    Ok(cause.map(|cause| Report { remote, cause, by, quoted }))
+    let quoted = (!is_local).then(|| Bytes::copy_from_slice(quoted));
+    let sender = sender.filter(|sender| !is_local && !sender.is_unspecified());
+    Ok(cause.map(|cause| Report { remote, cause, sender, quoted }))
 }
 
 fn to_address(address: &SockaddrStorage) -> Option<SocketAddr> {
@@ -168,7 +168,7 @@ fn to_address(address: &SockaddrStorage) -> Option<SocketAddr> {
 }
 
 /// Returns the meaning of a report, if it concerns the path.
-fn meaning(error: &libc::sock_extended_err) -> Option<IcmpCause> {
+fn cause_of(error: &libc::sock_extended_err) -> Option<IcmpCause> {
     let errno = i32::try_from(error.ee_errno).ok()?;
     if errno == libc::EMSGSIZE {
         let mtu = u16::try_from(error.ee_info).unwrap_or(u16::MAX);

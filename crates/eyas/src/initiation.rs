@@ -10,14 +10,14 @@ use eyas_race::trace::{Journal, Trace};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::abort_on_drop::AbortOnDrop;
-use crate::attempt::opening::{Opening, OpeningOfRace};
+use crate::attempt::opening::{Opening, RaceOpening};
 use crate::clock::Clock;
-use crate::driver::{self, AttemptOptions, Outlets};
-use crate::preconnection::Wanted;
+use crate::driver::{self, AttemptOptions, ResultChannels};
+use crate::preconnection::RaceParameters;
 use crate::record::Record;
 use crate::{ConnectError, Connection, Endpoint};
 
-/// Better connections that wait for the caller; a race has few transports to climb.
+/// The maximum number of better connections that wait for the caller; a race has few transports.
 const MAX_BETTER: usize = 4;
 
 /// A race in progress: first await [`usable`](Self::usable), then perhaps [`better`](Self::better).
@@ -25,30 +25,31 @@ const MAX_BETTER: usize = 4;
 #[derive(Debug)]
 pub struct Initiation {
     usable: Option<oneshot::Receiver<Result<Connection, RaceFailure>>>,
-    /// What came while [`transport_up`](Self::transport_up) was awaited.
+    /// The connection that became usable while [`transport_up`](Self::transport_up) was awaited.
     outcome: Option<Connection>,
-    /// Boxed, for the channel has room for many, and few races send even one.
+    /// Boxed, because the channel has space for several, and few races send even one.
     better: mpsc::Receiver<Box<Connection>>,
-    /// What came while [`finished`](Self::finished) was awaited; as few as there are transports.
-    kept: VecDeque<Box<Connection>>,
+    /// Better connections received while [`finished`](Self::finished) was awaited, at most one for
+    /// each transport.
+    buffered: VecDeque<Box<Connection>>,
     record: Record,
     task: Option<AbortOnDrop>,
-    conversation: Option<Conversation>,
+    opening: Option<OpeningControl>,
 }
 
-/// The opening sent by all attempts of a race that lasts until the peer has spoken.
+/// Controls the opening of a race that runs until a peer has sent something.
 #[derive(Debug)]
-struct Conversation {
+struct OpeningControl {
     opening: watch::Sender<Opening>,
     is_up: watch::Sender<bool>,
 }
 
-impl Conversation {
-    fn new() -> (Self, OpeningOfRace) {
-        let opening = watch::Sender::new(Opening::Awaited);
+impl OpeningControl {
+    fn new() -> (Self, RaceOpening) {
+        let opening = watch::Sender::new(Opening::Pending);
         let is_up = watch::Sender::new(false);
-        let of_race = OpeningOfRace { opening: opening.subscribe(), is_up: is_up.clone() };
-        (Self { opening, is_up }, of_race)
+        let race_opening = RaceOpening { opening: opening.subscribe(), is_up: is_up.clone() };
+        (Self { opening, is_up }, race_opening)
     }
 }
 
@@ -64,23 +65,26 @@ impl Recording {
 }
 
 impl Initiation {
-    pub(crate) fn start(endpoint: Endpoint, wanted: Wanted) -> Self {
+    pub(crate) fn start(endpoint: Endpoint, parameters: RaceParameters) -> Self {
         let (usable_sender, usable) = oneshot::channel();
         let (better_sender, better) = mpsc::channel(MAX_BETTER);
-        let (opening, opening_of_race) = Conversation::new();
+        let (control, race_opening) = OpeningControl::new();
         let clock = Clock::start();
-        let record = Record::new(Journal::new(Arc::new(wanted.setup), clock.now()));
-        let outlets =
-            Outlets { usable: Some(usable_sender), better: better_sender, record: record.clone() };
-        let options = AttemptOptions {
-            peer: wanted.peer,
-            opening: wanted.until_spoken.then_some(opening_of_race),
-            allowed: wanted.allowed,
+        let record = Record::new(Journal::new(Arc::new(parameters.setup), clock.now()));
+        let results = ResultChannels {
+            usable: Some(usable_sender),
+            better: better_sender,
+            record: record.clone(),
         };
-        let task = Some(AbortOnDrop::spawn(driver::run(endpoint, options, clock, outlets)));
-        let conversation = wanted.until_spoken.then_some(opening);
+        let options = AttemptOptions {
+            peer: parameters.peer,
+            opening: parameters.until_spoken.then_some(race_opening),
+            allowed: parameters.allowed,
+        };
+        let task = Some(AbortOnDrop::spawn(driver::run(endpoint, options, clock, results)));
+        let opening = parameters.until_spoken.then_some(control);
         let usable = Some(usable);
-        Self { usable, outcome: None, better, kept: VecDeque::new(), record, task, conversation }
+        Self { usable, outcome: None, better, buffered: VecDeque::new(), record, task, opening }
     }
 
     /// Waits until the transport of some attempt is established or all attempts have failed, in a
@@ -89,8 +93,8 @@ impl Initiation {
     /// # Errors
     /// Lists every candidate with its cause of failure.
     pub async fn transport_up(&mut self) -> Result<(), ConnectError> {
-        // Both live as long as this.
-        let up = self.conversation.as_ref().map(|conversation| conversation.is_up.subscribe());
+        // The sender lives as long as `self`.
+        let up = self.opening.as_ref().map(|control| control.is_up.subscribe());
         let is_up = async {
             match up {
                 Some(mut up) => _ = up.wait_for(|is_up| *is_up).await,
@@ -122,17 +126,17 @@ impl Initiation {
     /// [`Timings::opened`](crate::Timings::opened) of the connection says whether they have been
     /// sent.
     pub fn open_with(&self, opening: Bytes) {
-        self.settle(Opening::Said(opening));
+        self.set_opening(Opening::Send(opening));
     }
 
     /// Declares that nothing can be sent to several peers: the race is then decided like any other.
     pub fn open_without(&self) {
-        self.settle(Opening::Nothing);
+        self.set_opening(Opening::None);
     }
 
-    fn settle(&self, opening: Opening) {
-        if let Some(conversation) = &self.conversation {
-            conversation.opening.send_replace(opening);
+    fn set_opening(&self, opening: Opening) {
+        if let Some(control) = &self.opening {
+            control.opening.send_replace(opening);
         }
     }
 
@@ -145,7 +149,7 @@ impl Initiation {
             return Ok(connection);
         }
         let outcome = match &mut self.usable {
-            // The driver only leaves without a word if the runtime is being shut down.
+            // The driver drops the sender only if the runtime is being shut down.
             Some(usable) => usable.await.unwrap_or(Err(RaceFailure::Cancelled)),
             None => Err(RaceFailure::Cancelled),
         };
@@ -157,8 +161,8 @@ impl Initiation {
     /// Returns `None` once there will be no more. It may return several connections, each better
     /// than the last. Cancel-safe.
     pub async fn better(&mut self) -> Option<Connection> {
-        let next = match self.kept.pop_front() {
-            Some(kept) => Some(kept),
+        let next = match self.buffered.pop_front() {
+            Some(buffered) => Some(buffered),
             None => self.better.recv().await,
         };
         next.map(|connection| *connection)
@@ -166,15 +170,15 @@ impl Initiation {
 
     /// Waits until the race is over and the memory has stored everything it learnt. Cancel-safe.
     pub async fn finished(&mut self) {
-        // The driver lets go of its end when it has finished.
+        // The driver drops its end when it has finished.
         while let Some(connection) = self.better.recv().await {
-            self.kept.push_back(connection);
+            self.buffered.push_back(connection);
         }
     }
 
     /// Returns whether the race is over and [`better`](Self::better) has nothing left to return.
     pub fn is_over(&self) -> bool {
-        self.better.is_closed() && self.better.is_empty() && self.kept.is_empty()
+        self.better.is_closed() && self.better.is_empty() && self.buffered.is_empty()
     }
 
     /// Returns the trace of the race so far, at any time, including after a failure.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-/// Attempts in flight at once unless the caller says otherwise: enough for a burst of a browser's
-/// size, and well below the usual limit of 1024 descriptors.
+/// The default limit: enough for a burst of a browser's size, and well below the usual limit of
+/// 1024 descriptors.
 pub(crate) const DEFAULT_ATTEMPTS: usize = 256;
 
 /// Counts the attempts of all races.
@@ -15,7 +15,7 @@ pub(crate) struct AttemptLimit {
     freed: watch::Sender<()>,
 }
 
-/// One attempt in flight; dropping it makes room.
+/// One attempt in flight; dropping it frees the slot.
 #[derive(Debug)]
 pub(crate) struct Slot {
     permit: Option<OwnedSemaphorePermit>,
@@ -33,7 +33,7 @@ impl AttemptLimit {
         self.free.available_permits()
     }
 
-    /// Tells every time that one has ended.
+    /// Returns a receiver that is notified whenever an attempt has ended.
     pub(crate) fn freed(&self) -> watch::Receiver<()> {
         self.freed.subscribe()
     }
@@ -44,7 +44,7 @@ impl AttemptLimit {
         Some(Slot { permit: Some(permit), freed: self.freed.clone() })
     }
 
-    /// Waits for a slot, for another race was quicker.
+    /// Waits for a free slot.
     pub(crate) async fn take(&self) -> Slot {
         // The semaphore is never closed.
         let permit = Arc::clone(&self.free).acquire_owned().await.ok();
@@ -55,7 +55,7 @@ impl AttemptLimit {
 impl Drop for Slot {
     fn drop(&mut self) {
         drop(self.permit.take());
-        // Usually there is room for all, and none waits.
+        // Usually there are enough slots, and nothing waits.
         if self.freed.receiver_count() > 0 {
             self.freed.send_replace(());
         }

@@ -1,4 +1,4 @@
-//! Describes a connection before it is made (RFC 9622 §6).
+//! Describes a connection before it is established (RFC 9622 §6).
 
 use std::fmt;
 use std::net::IpAddr;
@@ -21,13 +21,13 @@ use crate::clock::Clock;
 use crate::{ConnectError, Connection, Endpoint, Initiation};
 
 /// How long a dry run waits for DNS.
-const PLAN_TIME: Duration = Duration::from_secs(10);
+const PLAN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What the memory adds to the name of the trust where QUIC has the caller's.
+/// Appended to the name of the trust in the memory if QUIC uses the caller's configuration.
 #[cfg(feature = "quic")]
-const OWN_QUIC: &str = "+quic";
+const CUSTOM_QUIC: &str = "+quic";
 
-/// Describes a connection before it is made: the target and how to reach it.
+/// Describes a connection before it is established: the target and how to reach it.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Preconnection {
@@ -40,15 +40,15 @@ pub struct Preconnection {
     allowed: Option<Allowed>,
 }
 
-/// What is known of the peer beyond the target.
+/// What is known about the peer beyond the target.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Peer {
-    /// Whom its certificate has to name, if that is not the target's host.
+    /// The host that its certificate must be valid for, if that is not the target's.
     pub(crate) certificate_host: Option<Host>,
-    /// The UDP port at which it awaits SCTP, if that is not the one of the endpoint.
+    /// The UDP port at which it expects SCTP, if that is not the one of the endpoint.
     #[cfg(feature = "sctp")]
     pub(crate) encapsulation_port: Option<u16>,
-    /// What QUIC attempts use in place of a configuration of the endpoint's.
+    /// The configuration of QUIC attempts, if it replaces the endpoint's.
     #[cfg(feature = "quic")]
     pub(crate) quic_config: Option<quinn::ClientConfig>,
 }
@@ -97,7 +97,7 @@ impl Preconnection {
     }
 
     /// Sets the configuration of QUIC attempts, with its TLS, ALPN and transport parameters, in
-    /// place of one made by the endpoint, for WebTransport, MoQ and other protocols that bring
+    /// place of one created by the endpoint, for WebTransport, MoQ and other protocols that bring
     /// their own. [`Connection::quic`](crate::Connection::quic) then returns the connection.
     ///
     /// - Set the same ALPN on the target ([`Target::with_alpn`]), because it is part of the
@@ -147,14 +147,14 @@ impl Preconnection {
 
     /// Starts the race. Must be called within a tokio runtime.
     pub fn initiate(self) -> Initiation {
-        let seed = self.drawn_seed();
+        let seed = self.seed_or_random();
         let trust = self.trust();
         let network = self.endpoint.network().view_without_waiting();
         let until_spoken = self.until_spoken && self.target.security == Security::None;
         let setup = setup(&self.endpoint, self.target, &trust, self.policy, seed, &network);
         let Self { endpoint, peer, allowed, .. } = self;
-        let wanted = Wanted { setup, peer, until_spoken, allowed };
-        Initiation::start(endpoint, wanted)
+        let parameters = RaceParameters { setup, peer, until_spoken, allowed };
+        Initiation::start(endpoint, parameters)
     }
 
     /// Returns what would be tried, in which order and why. This queries DNS but connects to
@@ -162,7 +162,7 @@ impl Preconnection {
     pub async fn plan(&self) -> Plan {
         let clock = Clock::start();
         let network = self.endpoint.network().view().await;
-        let seed = self.drawn_seed();
+        let seed = self.seed_or_random();
         let trust = self.trust();
         let (target, policy) = (self.target.clone(), self.policy.clone());
         let setup = setup(&self.endpoint, target, &trust, policy, seed, &network);
@@ -170,17 +170,17 @@ impl Preconnection {
             Resolution::new(&setup.target, &setup.network, &setup.policy, setup.seed, clock.now());
         let resolver = self.endpoint.resolver();
         let resolve = async {
-            let mut asked = FuturesUnordered::new();
+            let mut queries = FuturesUnordered::new();
             loop {
                 while let Some(query) = resolution.poll_query() {
-                    asked.push(async move { resolver.query(&query, self.target.port).await });
+                    queries.push(async move { resolver.query(&query, self.target.port).await });
                 }
-                let Some(answer) = asked.next().await else { break };
+                let Some(answer) = queries.next().await else { break };
                 resolution.handle_answer(clock.now(), answer);
             }
         };
-        // What has not come by then is planned without.
-        let _ = tokio::time::timeout(PLAN_TIME, resolve).await;
+        // Plan without the answers that have not arrived by then.
+        let _ = tokio::time::timeout(PLAN_TIMEOUT, resolve).await;
         plan(&PlanRequest {
             target: &setup.target,
             policy: &setup.policy,
@@ -198,19 +198,19 @@ impl Preconnection {
         let trust = self.endpoint.trust(&self.target.host, self.peer.certificate_host.as_ref());
         #[cfg(feature = "quic")]
         if self.peer.quic_config.is_some() {
-            let parameters = format!("{}{OWN_QUIC}", trust.parameters);
+            let parameters = format!("{}{CUSTOM_QUIC}", trust.parameters);
             return Trust { parameters, ..trust };
         }
         trust
     }
 
-    fn drawn_seed(&self) -> u64 {
-        self.seed.unwrap_or_else(draw)
+    fn seed_or_random(&self) -> u64 {
+        self.seed.unwrap_or_else(random_seed)
     }
 }
 
-/// What a race is started with.
-pub(crate) struct Wanted {
+/// The parameters of a race.
+pub(crate) struct RaceParameters {
     pub(crate) setup: Setup,
     pub(crate) peer: Peer,
     pub(crate) until_spoken: bool,
@@ -223,7 +223,7 @@ pub(crate) struct Allowed(Arc<dyn Fn(IpAddr) -> bool + Send + Sync>);
 
 impl Allowed {
     /// Removes addresses that are not allowed.
-    pub(crate) fn sift(&self, answer: &mut Answer) {
+    pub(crate) fn filter(&self, answer: &mut Answer) {
         let keep = |ip: IpAddr| (self.0)(ip);
         match &mut answer.records {
             Ok(Records::A(addresses)) => addresses.retain(|ip| keep((*ip).into())),
@@ -246,7 +246,7 @@ impl fmt::Debug for Allowed {
 }
 
 /// Returns an unpredictable seed, from the keys that the standard library generates for its maps.
-fn draw() -> u64 {
+fn random_seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(0_u8)
 }

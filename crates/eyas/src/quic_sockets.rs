@@ -43,7 +43,7 @@ pub(crate) struct Shared {
 
 impl Sockets {
     /// Returns the socket for `peer`; if `local` is given, always the same one bound to it.
-    pub(crate) async fn towards(
+    pub(crate) async fn for_peer(
         &self,
         peer: SocketAddr,
         local: Option<IpAddr>,

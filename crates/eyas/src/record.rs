@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use eyas_race::trace::Journal;
 
-/// How the race has run so far, written by its driver.
+/// The journal of a race so far, written by its driver.
 #[derive(Clone, Debug)]
 pub(crate) struct Record(Arc<Mutex<Journal>>);
 

@@ -21,7 +21,7 @@ pub struct AttemptCounts {
     pub failed: u64,
 }
 
-/// The live counts of an endpoint.
+/// The current counts of an endpoint.
 #[derive(Debug, Default)]
 pub(crate) struct Tally([Row; Transport::ALL.len()]);
 
@@ -68,8 +68,8 @@ impl Tally {
     }
 
     fn row(&self, transport: Transport) -> Option<&Row> {
-        let at = Transport::ALL.iter().position(|one| *one == transport)?;
-        self.0.get(at)
+        let index = Transport::ALL.iter().position(|one| *one == transport)?;
+        self.0.get(index)
     }
 }
 

@@ -8,17 +8,17 @@ use eyas_race::evidence::{Failure, Level};
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::ConnectionInfo;
 
-/// What an attempt tells its driver.
+/// An event that an attempt reports to its driver.
 pub(crate) enum Event {
     Progress { level: Level, rtt: Option<Duration> },
     Ready(Box<Established>),
     Failed(Failure),
 }
 
-/// An attempt that is complete.
+/// The result of a completed attempt.
 pub(crate) struct Established {
     pub(crate) transport: ByteTransport,
     pub(crate) info: ConnectionInfo,
-    /// What the peer has said already.
-    pub(crate) said: Bytes,
+    /// Bytes that the peer has already sent.
+    pub(crate) read_ahead: Bytes,
 }

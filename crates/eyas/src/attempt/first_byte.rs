@@ -9,14 +9,14 @@ use tokio::io::AsyncReadExt;
 use super::Established;
 #[cfg(feature = "quic")]
 use crate::byte_stream::ByteTransport;
-use crate::byte_stream::Bytewise;
-use crate::failure::{failure, of_io};
+use crate::byte_stream::ReadWrite;
+use crate::failure::{failure, io_failure};
 
-/// The most that is read ahead of the caller: one TLS record.
+/// The maximum number of bytes read ahead of the caller: one TLS record.
 pub(super) const MAX_AHEAD: usize = 16 * 1024;
-/// quinn tells what has come, but not when: it is asked so often.
+/// How often quinn is polled, because it does not notify of received data.
 #[cfg(feature = "quic")]
-const ASK_AGAIN: std::time::Duration = std::time::Duration::from_millis(2);
+const POLL_INTERVAL: std::time::Duration = std::time::Duration::from_millis(2);
 
 /// Waits for the first byte. Over TCP it is kept for the caller; over QUIC it stays in its stream.
 pub(super) async fn wait(established: &mut Established) -> Result<(), Failure> {
@@ -26,26 +26,26 @@ pub(super) async fn wait(established: &mut Established) -> Result<(), Failure> {
             let connection = stream.connection();
             while connection.stats().frame_rx.stream == 0 {
                 if let Some(reason) = connection.close_reason() {
-                    return Err(super::quic_failure::of_connection(&reason, Level::Security));
+                    return Err(super::quic_failure::connection_failure(&reason, Level::Security));
                 }
-                tokio::time::sleep(ASK_AGAIN).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
         }
-        transport => established.said = read_some(transport.bytes()).await?,
+        transport => established.read_ahead = read_some(transport.bytes()).await?,
     }
     Ok(())
 }
 
-async fn read_some(stream: &mut dyn Bytewise) -> Result<Bytes, Failure> {
-    let mut said = BytesMut::with_capacity(MAX_AHEAD);
-    let read = stream.read_buf(&mut said).await;
-    spoke(read, said, Level::Security)
+async fn read_some(stream: &mut dyn ReadWrite) -> Result<Bytes, Failure> {
+    let mut buffer = BytesMut::with_capacity(MAX_AHEAD);
+    let read = stream.read_buf(&mut buffer).await;
+    first_bytes(read, buffer, Level::Security)
 }
 
 /// Returns what the peer sent, if this read returned anything.
-pub(super) fn spoke(
+pub(super) fn first_bytes(
     read: io::Result<usize>,
-    said: BytesMut,
+    buffer: BytesMut,
     reached: Level,
 ) -> Result<Bytes, Failure> {
     match read {
@@ -53,8 +53,8 @@ pub(super) fn spoke(
             let detail = "the peer closed the connection without sending anything";
             Err(failure(Cause::Reset, reached, detail))
         }
-        // The room that was made for it is not kept with it.
-        Ok(_) => Ok(Bytes::copy_from_slice(&said)),
-        Err(error) => Err(of_io(&error, reached)),
+        // Copy, so that the capacity of the buffer is not kept.
+        Ok(_) => Ok(Bytes::copy_from_slice(&buffer)),
+        Err(error) => Err(io_failure(&error, reached)),
     }
 }

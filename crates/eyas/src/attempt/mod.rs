@@ -18,7 +18,7 @@ use crate::connector::Connector;
 use crate::driver_event::DriverEvent;
 use crate::failure::failure;
 use event::{Established, Event};
-use opening::OpeningOfRace;
+use opening::RaceOpening;
 
 pub(crate) mod event;
 mod first_byte;
@@ -36,37 +36,37 @@ pub(crate) mod tcp;
 mod tcp_connect;
 pub(crate) mod tls;
 
-/// What to try, and what the transport needs to know beyond the candidate.
+/// The candidate to try, and what the transport needs beyond it.
 pub(crate) struct Attempt {
     pub(crate) candidate: Candidate,
     pub(crate) server_name: Result<ServerName<'static>, String>,
     pub(crate) initial_rtt: Option<Duration>,
-    /// What the times of [`Timings`] count from.
+    /// The origin of the times in [`Timings`].
     pub(crate) origin: Instant,
-    /// No other attempt races it.
-    pub(crate) alone: bool,
-    /// It is complete only when the peer's application has said something.
+    /// Whether no other attempt races this one.
+    pub(crate) is_unraced: bool,
+    /// Whether the attempt is complete only when the peer's application has sent something.
     pub(crate) until_first_byte: bool,
-    /// It is complete only when the peer has answered this, if there is to be something to answer.
-    pub(crate) opening: Option<OpeningOfRace>,
-    /// What it waits for once it was answered, if its transport waits there.
+    /// If set, the attempt is complete only when the peer has responded to this opening.
+    pub(crate) opening: Option<RaceOpening>,
+    /// The signal that it waits for once it has been answered, if its transport pauses there.
     #[cfg(feature = "sctp")]
-    pub(crate) go_on: Option<oneshot::Receiver<()>>,
-    /// The UDP port at which the peer awaits SCTP, if that is not the one of the endpoint.
+    pub(crate) proceed: Option<oneshot::Receiver<()>>,
+    /// The UDP port at which the peer expects SCTP, if that is not the one of the endpoint.
     #[cfg(feature = "sctp")]
     pub(crate) encapsulation_port: Option<u16>,
-    /// The configuration of QUIC, if it is not to be one of the endpoint's.
+    /// The QUIC configuration, if it replaces the endpoint's.
     #[cfg(feature = "quic")]
     pub(crate) quic_config: Option<quinn::ClientConfig>,
 }
 
-/// Carries what an attempt tells, in the order of happening.
+/// Sends the events of an attempt to its driver, in order.
 pub(crate) struct Reporter {
     to: Option<(AttemptId, mpsc::Sender<DriverEvent>)>,
 }
 
 impl Reporter {
-    /// Returns the value for an attempt that is not observed.
+    /// Returns a reporter for an attempt that is not observed.
     pub(crate) const fn none() -> Self {
         Self { to: None }
     }
@@ -77,7 +77,7 @@ impl Reporter {
 
     pub(crate) async fn report(&self, event: Event) {
         if let Some((id, sender)) = &self.to {
-            // A driver that is gone has dropped the attempt too, or is about to.
+            // A driver that has ended has also dropped the attempt, or is about to.
             let _ = sender.send(DriverEvent::Attempt(*id, event)).await;
         }
     }
@@ -112,7 +112,7 @@ impl Attempt {
             .await
             .map_err(|failure| connector.refusals().explain(failure, &name))?;
         if let Some(opening) = opening {
-            opening.hold(&mut established, origin, reporter).await?;
+            opening.exchange(&mut established, origin, reporter).await?;
         } else if until_first_byte {
             reporter.progress(Level::Security, established.info.rtt).await;
             first_byte::wait(&mut established).await?;
@@ -147,14 +147,14 @@ impl Attempt {
         }
     }
 
-    /// Returns what is known before the first packet.
+    /// Returns what is known about the connection before the first packet.
     fn info(&self) -> ConnectionInfo {
         let reasons = match self.candidate.ech {
-            Some(_) => vec![tls::ECH_LEFT_OUT.to_owned()],
+            Some(_) => vec![tls::ECH_NOT_USED.to_owned()],
             None => Vec::new(),
         };
         let Candidate { transport, address, .. } = self.candidate;
         let timings = Timings { started: self.origin.elapsed(), ..Timings::default() };
-        ConnectionInfo { timings, reasons, ..ConnectionInfo::begun(transport, address) }
+        ConnectionInfo { timings, reasons, ..ConnectionInfo::new(transport, address) }
     }
 }

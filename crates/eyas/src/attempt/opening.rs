@@ -1,4 +1,4 @@
-//! The opening: bytes sent to every peer whose transport is up, so that the first one to answer
+//! The opening: bytes sent to every peer whose transport is up, so that the first one to respond
 //! wins the race.
 
 use std::time::Instant;
@@ -9,42 +9,44 @@ use eyas_race::evidence::{Failure, Level};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::watch;
 
-use super::first_byte::{MAX_AHEAD, spoke};
+use super::first_byte::{MAX_AHEAD, first_bytes};
 use super::{Established, Reporter};
-use crate::byte_stream::Bytewise;
-use crate::failure::of_io;
+use crate::byte_stream::ReadWrite;
+use crate::failure::io_failure;
 
-/// What the caller says first.
+/// The first bytes of the caller.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Opening {
-    /// It is not known yet.
+    /// Not known yet.
     #[default]
-    Awaited,
-    /// This, which is as good said to several.
-    Said(Bytes),
-    /// Nothing that could be said to several: whose transport is up wins.
-    Nothing,
+    Pending,
+    /// These bytes, which are safe to send to several peers.
+    Send(Bytes),
+    /// Nothing can be sent to several peers: the first established transport wins.
+    None,
 }
 
-/// The opening of one race, for its attempts.
+/// The opening of a race, as its attempts see it.
 #[derive(Clone, Debug)]
-pub(crate) struct OpeningOfRace {
+pub(crate) struct RaceOpening {
     pub(crate) opening: watch::Receiver<Opening>,
-    /// Whether the transport of any attempt is up.
+    /// Whether the transport of any attempt is established.
     pub(crate) is_up: watch::Sender<bool>,
 }
 
-/// What became of it.
+/// The result of an exchange.
 #[derive(Default)]
-struct Talk {
+struct Exchange {
+    /// When the opening was sent.
     opened: Option<Instant>,
-    said: Option<Bytes>,
+    /// The first bytes of the peer.
+    response: Option<Bytes>,
 }
 
-impl OpeningOfRace {
-    /// Waits for the opening, says it, and waits for the answer, unless there is nothing to say. A
-    /// peer that speaks before that needs no opening.
-    pub(super) async fn hold(
+impl RaceOpening {
+    /// Waits for the opening, sends it, and waits for the response, unless there is nothing to
+    /// send. A peer that sends something before that needs no opening.
+    pub(super) async fn exchange(
         mut self,
         established: &mut Established,
         origin: Instant,
@@ -57,44 +59,44 @@ impl OpeningOfRace {
         reporter.progress(reached, established.info.rtt).await;
         self.is_up.send_replace(true);
         let opening = &mut self.opening;
-        let talk = talk(established.transport.bytes(), opening, reached).await?;
+        let exchange = exchange(established.transport.bytes(), opening, reached).await?;
         let timings = &mut established.info.timings;
-        timings.opened = talk.opened.map(|at| at.saturating_duration_since(origin));
-        if let Some(said) = talk.said {
+        timings.opened = exchange.opened.map(|at| at.saturating_duration_since(origin));
+        if let Some(response) = exchange.response {
             timings.spoke = Some(origin.elapsed());
-            established.said = said;
+            established.read_ahead = response;
             reporter.progress(Level::FirstByte, established.info.rtt).await;
         }
         Ok(())
     }
 }
 
-async fn talk(
-    stream: &mut dyn Bytewise,
+async fn exchange(
+    stream: &mut dyn ReadWrite,
     opening: &mut watch::Receiver<Opening>,
     reached: Level,
-) -> Result<Talk, Failure> {
-    let mut said = BytesMut::with_capacity(MAX_AHEAD);
+) -> Result<Exchange, Failure> {
+    let mut buffer = BytesMut::with_capacity(MAX_AHEAD);
     let opening = tokio::select! {
         biased;
-        opening = settled(opening) => opening,
-        read = stream.read_buf(&mut said) => {
-            return Ok(Talk { opened: None, said: Some(spoke(read, said, reached)?) });
+        opening = decided(opening) => opening,
+        read = stream.read_buf(&mut buffer) => {
+            return Ok(Exchange { opened: None, response: Some(first_bytes(read, buffer, reached)?) });
         }
     };
-    let Some(opening) = opening else { return Ok(Talk::default()) };
-    let failed = |error| of_io(&error, reached);
+    let Some(opening) = opening else { return Ok(Exchange::default()) };
+    let failed = |error| io_failure(&error, reached);
     stream.write_all(&opening).await.map_err(failed)?;
     stream.flush().await.map_err(failed)?;
     let opened = Some(Instant::now());
-    let read = stream.read_buf(&mut said).await;
-    Ok(Talk { opened, said: Some(spoke(read, said, reached)?) })
+    let read = stream.read_buf(&mut buffer).await;
+    Ok(Exchange { opened, response: Some(first_bytes(read, buffer, reached)?) })
 }
 
-/// Waits for the opening. If the sender is dropped, there is none.
-async fn settled(opening: &mut watch::Receiver<Opening>) -> Option<Bytes> {
-    match opening.wait_for(|opening| !matches!(opening, Opening::Awaited)).await.as_deref() {
-        Ok(Opening::Said(bytes)) => Some(bytes.clone()),
-        Ok(Opening::Awaited | Opening::Nothing) | Err(_) => None,
+/// Waits until the opening is decided. If the sender is dropped, there is none.
+async fn decided(opening: &mut watch::Receiver<Opening>) -> Option<Bytes> {
+    match opening.wait_for(|opening| !matches!(opening, Opening::Pending)).await.as_deref() {
+        Ok(Opening::Send(bytes)) => Some(bytes.clone()),
+        Ok(Opening::Pending | Opening::None) | Err(_) => None,
     }
 }

@@ -1,4 +1,4 @@
-//! QUIC (RFC 9000) by quinn.
+//! QUIC (RFC 9000), implemented by quinn.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,69 +14,70 @@ use super::{Attempt, Established, Reporter, quic_failure};
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::ConnectionInfo;
 use crate::connector::Connector;
-use crate::failure::{failure, of_io};
+use crate::failure::{failure, io_failure};
 use crate::quic_sockets::Shared;
 use crate::quic_sockets::unanswered::Listening;
 use crate::quic_stream::{QuicStream, Role};
 
-/// Lower bound of the first round trip estimate: below it the probe timer (RFC 9002 §6.2) would
-/// send again before a busy peer has had the time to answer.
+/// Lower bound of the initial round-trip estimate: below it the probe timer (RFC 9002 §6.2) would
+/// expire before a busy peer has had time to respond.
 const MIN_INITIAL_RTT: Duration = Duration::from_millis(5);
-/// Silence after which an established connection is given up.
-const IDLE_TIME: Duration = Duration::from_secs(30);
-/// Silence after which the peer is asked whether it is still there (RFC 9114 §5.1 wants it while
-/// responses are outstanding). A connection that is given up has then left questions unanswered.
+/// Silence after which an established connection is closed.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Silence after which a keep-alive packet is sent (RFC 9114 §5.1 asks for it while responses are
+/// outstanding), so that a connection is closed only after several of them were not answered.
 const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(10);
 
-/// With what a connection is closed whose peer turns out not to be there; nobody reads it.
-const NOT_THERE: quinn::VarInt = quinn::VarInt::from_u32(0);
+/// The code with which a connection is closed if its peer cannot be reached; nothing reads it.
+const PEER_UNREACHABLE: quinn::VarInt = quinn::VarInt::from_u32(0);
 
 pub(super) async fn run(
     attempt: Attempt,
     connector: &Connector,
     reporter: &Reporter,
 ) -> Result<Established, Failure> {
-    let start = Instant::now();
-    let Begun { mut connecting, mut info, socket, mut listening } =
-        begin(&attempt, connector, false).await?;
+    let start_time = Instant::now();
+    let Started { mut connecting, mut info, socket, mut listening } =
+        start(&attempt, connector, false).await?;
     listening
         .unless_ended(connecting.handshake_data())
         .await?
-        .map_err(|error| quic_failure::of_connection(&error, Level::Started))?;
+        .map_err(|error| quic_failure::connection_failure(&error, Level::Started))?;
     drop(listening);
     info.timings.answered = Some(attempt.origin.elapsed());
     info.timings.transport = info.timings.answered;
-    reporter.progress(Level::Transport, Some(start.elapsed())).await;
-    let connection =
-        connecting.await.map_err(|error| quic_failure::of_connection(&error, Level::Transport))?;
+    reporter.progress(Level::Transport, Some(start_time.elapsed())).await;
+    let connection = connecting
+        .await
+        .map_err(|error| quic_failure::connection_failure(&error, Level::Transport))?;
     socket.came_up();
     Ok(established(connection, info, attempt.origin))
 }
 
-/// An attempt whose first packet is on its way.
-struct Begun<'a> {
+/// An attempt whose first packet has been sent.
+struct Started<'a> {
     connecting: quinn::Connecting,
-    /// What is known by then.
+    /// What is known so far.
     info: ConnectionInfo,
     socket: &'a Shared,
     listening: Listening,
 }
 
 /// Sends the first packet.
-async fn begin<'a>(
+async fn start<'a>(
     attempt: &Attempt,
     connector: &'a Connector,
     early_data: bool,
-) -> Result<Begun<'a>, Failure> {
+) -> Result<Started<'a>, Failure> {
     let mut info = attempt.info();
     let peer = attempt.candidate.address;
-    // Without a route there is no packet that could come to nothing.
-    let routed = connector.network().source_towards(peer);
-    let routed = routed.map_err(|error| of_io(&error, Level::Started))?;
-    let wanted = connector.local_addresses().first_towards(peer);
-    let socket = connector.quic_sockets().towards(peer, wanted).await;
-    let socket = socket.map_err(|error| of_io(&error, Level::Started))?;
-    let source = wanted.unwrap_or(routed);
+    // Without a route, fail before a packet is sent.
+    let routed = connector.network().source_address_for(peer);
+    let routed = routed.map_err(|error| io_failure(&error, Level::Started))?;
+    let local = connector.local_addresses().first_for(peer);
+    let socket = connector.quic_sockets().for_peer(peer, local).await;
+    let socket = socket.map_err(|error| io_failure(&error, Level::Started))?;
+    let source = local.unwrap_or(routed);
     let endpoint = &socket.endpoint;
     info.local = endpoint.local_addr().ok().map(|bound| SocketAddr::new(source, bound.port()));
     let name = attempt
@@ -87,8 +88,8 @@ async fn begin<'a>(
     let listening = socket.unanswered.begin(peer);
     let connecting = endpoint
         .connect_with(config, peer, &name.to_str())
-        .map_err(|error| quic_failure::of_start(&error))?;
-    Ok(Begun { connecting, info, socket, listening })
+        .map_err(|error| quic_failure::start_failure(&error))?;
+    Ok(Started { connecting, info, socket, listening })
 }
 
 /// Returns the result once the handshake is complete.
@@ -103,7 +104,7 @@ fn established(
     info.protocol = Some("TLSv1.3");
     describe(&mut info, &connection);
     let transport = ByteTransport::Quic(Box::new(QuicStream::new(connection, Role::Client)));
-    Established { transport, info, said: Bytes::new() }
+    Established { transport, info, read_ahead: Bytes::new() }
 }
 
 /// A connection on which data can be sent before its handshake is complete (RFC 9001 §4.6).
@@ -120,8 +121,8 @@ pub(crate) async fn early(attempt: &Attempt, connector: &Connector) -> Option<Ea
     if !connector.early_data() {
         return None;
     }
-    let Begun { connecting, mut info, socket, listening } =
-        begin(attempt, connector, true).await.ok()?;
+    let Started { connecting, mut info, socket, listening } =
+        start(attempt, connector, true).await.ok()?;
     let (connection, accepted) = connecting.into_0rtt().ok()?;
     socket.came_up();
     info.security = Security::Tls;
@@ -131,18 +132,18 @@ pub(crate) async fn early(attempt: &Attempt, connector: &Connector) -> Option<Ea
 }
 
 impl EarlyQuic {
-    /// Waits for the handshake. Says whether the peer took the early data.
+    /// Waits for the handshake, and returns whether the peer accepted the early data.
     pub(crate) async fn confirmed(mut self) -> Result<(Established, bool), Failure> {
         let accepted = match self.listening.unless_ended(self.accepted).await {
             Ok(accepted) => accepted,
             Err(failure) => {
-                // Who sends on it already has to hear that nothing comes of it.
-                self.connection.close(NOT_THERE, &[]);
+                // Callers that already send on the connection must be notified of the failure.
+                self.connection.close(PEER_UNREACHABLE, &[]);
                 return Err(failure);
             }
         };
         if let Some(error) = self.connection.close_reason() {
-            return Err(quic_failure::of_connection(&error, Level::Started));
+            return Err(quic_failure::connection_failure(&error, Level::Started));
         }
         Ok((established(self.connection, self.info, self.origin), accepted))
     }
@@ -153,8 +154,8 @@ fn client_config(
     connector: &Connector,
     early_data: bool,
 ) -> Result<quinn::ClientConfig, Failure> {
-    if let Some(own) = &attempt.quic_config {
-        return Ok(own.clone());
+    if let Some(config) = &attempt.quic_config {
+        return Ok(config.clone());
     }
     let mut config = connector.quic_config(&attempt.candidate.alpn, early_data, |tls| {
         let tls = QuicClientConfig::try_from(tls)
@@ -173,12 +174,12 @@ fn client_config(
 
 fn transport() -> quinn::TransportConfig {
     let mut transport = quinn::TransportConfig::default();
-    transport.max_idle_timeout(quinn::IdleTimeout::try_from(IDLE_TIME).ok());
+    transport.max_idle_timeout(quinn::IdleTimeout::try_from(IDLE_TIMEOUT).ok());
     transport.keep_alive_interval(Some(KEEP_ALIVE_AFTER));
     transport
 }
 
-/// Writes into `info` what the handshake settled.
+/// Writes the results of the handshake into `info`.
 pub(crate) fn describe(info: &mut ConnectionInfo, connection: &quinn::Connection) {
     let data = connection.handshake_data().and_then(|data| data.downcast::<HandshakeData>().ok());
     info.alpn =

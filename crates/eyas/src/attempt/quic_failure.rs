@@ -3,14 +3,14 @@
 use eyas_race::evidence::{Cause, Failure, Level};
 use quinn::{ConnectError, ConnectionError, TransportErrorCode};
 
-use crate::failure::{alert_name, failure, of_alert};
+use crate::failure::{alert_cause, alert_name, failure};
 use crate::security::VERDICT;
 
 /// CRYPTO_ERROR codes are 0x0100 plus a TLS alert (RFC 9001 §4.8).
 const CRYPTO_ERRORS: std::ops::RangeInclusive<u64> = 0x0100..=0x01ff;
 
 /// Returns the failure of an attempt that could not be started.
-pub(super) fn of_start(error: &ConnectError) -> Failure {
+pub(super) fn start_failure(error: &ConnectError) -> Failure {
     let cause = match error {
         ConnectError::InvalidServerName(_) => Cause::Certificate,
         ConnectError::InvalidRemoteAddress(_) => Cause::Unreachable,
@@ -21,29 +21,29 @@ pub(super) fn of_start(error: &ConnectError) -> Failure {
 }
 
 /// Returns the failure of a connection after the first packet was sent.
-pub(crate) fn of_connection(error: &ConnectionError, reached: Level) -> Failure {
+pub(crate) fn connection_failure(error: &ConnectionError, reached: Level) -> Failure {
     let (cause, detail) = match error {
         ConnectionError::VersionMismatch => {
             (Cause::Protocol, "the peer supports no common version of QUIC".to_owned())
         }
         ConnectionError::TransportError(error) => {
             let code = u64::from(error.code);
-            let detail = match (alert_of(code), error.reason.is_empty()) {
+            let detail = match (alert_in(code), error.reason.is_empty()) {
                 (Some(alert), true) => alert_name(alert),
                 (_, true) => error.to_string(),
                 (_, false) => error.reason.clone(),
             };
             // Some verdicts on a certificate share their alert with other failures.
             let is_verdict = error.reason.starts_with(VERDICT);
-            (if is_verdict { Cause::Certificate } else { of_code(code) }, detail)
+            (if is_verdict { Cause::Certificate } else { code_cause(code) }, detail)
         }
         ConnectionError::ConnectionClosed(close) => {
             let code = u64::from(close.error_code);
-            let said = match alert_of(code) {
+            let reason = match alert_in(code) {
                 Some(alert) => alert_name(alert),
                 None => close.to_string(),
             };
-            (of_code(code), format!("the peer ended the handshake: {said}"))
+            (code_cause(code), format!("the peer ended the handshake: {reason}"))
         }
         ConnectionError::ApplicationClosed(close) => {
             (Cause::Reset, format!("the peer's application closed the connection: {close}"))
@@ -66,13 +66,13 @@ fn is_answer(error: &ConnectionError) -> bool {
     )
 }
 
-fn alert_of(code: u64) -> Option<u8> {
+fn alert_in(code: u64) -> Option<u8> {
     CRYPTO_ERRORS.contains(&code).then(|| code.to_le_bytes()[0])
 }
 
-fn of_code(code: u64) -> Cause {
-    match alert_of(code) {
-        Some(alert) => of_alert(alert),
+fn code_cause(code: u64) -> Cause {
+    match alert_in(code) {
+        Some(alert) => alert_cause(alert),
         None if code == u64::from(TransportErrorCode::CONNECTION_REFUSED) => Cause::Refused,
         None => Cause::Protocol,
     }

@@ -1,4 +1,4 @@
-//! SCTP (RFC 9260), directly over IP or inside UDP (RFC 6951), as one stream of bytes on stream 0.
+//! SCTP (RFC 9260), directly over IP or inside UDP (RFC 6951), as one byte stream on stream 0.
 
 use std::time::Instant;
 
@@ -11,14 +11,14 @@ use super::{Attempt, Established, Reporter, tls};
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::ConnectionInfo;
 use crate::connector::Connector;
-use crate::failure::{failure, of_io};
+use crate::failure::{failure, io_failure};
 use crate::sctp::carrier::{Access, access};
 use crate::sctp::client::PeerHints;
 use crate::sctp::kernel;
 use crate::sctp::secured::{Role, Secured};
-use crate::sctp::{SctpAssociation, SctpStream, of_attempt};
+use crate::sctp::{SctpAssociation, SctpStream, attempt_failure};
 
-/// The streams that carry the bytes of a connection.
+/// The pair of streams that carries the bytes of a connection.
 pub(super) const STREAM: StreamId = StreamId(0);
 
 pub(super) async fn run(
@@ -27,24 +27,24 @@ pub(super) async fn run(
     reporter: &Reporter,
 ) -> Result<Established, Failure> {
     let mut info = attempt.info();
-    let through_our_own = match (attempt.candidate.transport, access()) {
+    let uses_own_stack = match (attempt.candidate.transport, access()) {
         (Transport::Sctp, Access::None(why)) => {
             return Err(failure(Cause::Unsupported, Level::Started, why.as_str()));
         }
         (Transport::Sctp, Access::Kernel) => false,
         _ => true,
     };
-    let association = match through_our_own {
-        true => associate(&mut attempt, connector, reporter, &mut info).await?,
+    let association = match uses_own_stack {
+        true => open(&mut attempt, connector, reporter, &mut info).await?,
         false => through_kernel(&attempt, connector, reporter, &mut info).await?,
     };
     let stream =
-        association.stream(STREAM).map_err(|error| of_attempt(&error, Level::Transport))?;
+        association.stream(STREAM).map_err(|error| attempt_failure(&error, Level::Transport))?;
     secure(stream, &attempt, connector, info).await
 }
 
-/// Opens the association. At the INIT ACK it waits until the race lets it go on.
-async fn associate(
+/// Opens the association. At the INIT ACK it waits until the race decides to proceed.
+async fn open(
     attempt: &mut Attempt,
     connector: &Connector,
     reporter: &Reporter,
@@ -58,7 +58,7 @@ async fn associate(
         .sctp()
         .open(candidate.transport, candidate.address, hints)
         .await
-        .map_err(|error| of_io(&error, Level::Started))?;
+        .map_err(|error| io_failure(&error, Level::Started))?;
     establish(&association, start, attempt, reporter, info).await?;
     Ok(association)
 }
@@ -71,18 +71,18 @@ pub(super) async fn establish(
     reporter: &Reporter,
     info: &mut ConnectionInfo,
 ) -> Result<(), Failure> {
-    association.answered().await.map_err(|error| of_attempt(&error, Level::Started))?;
+    association.answered().await.map_err(|error| attempt_failure(&error, Level::Started))?;
     let rtt = start.elapsed();
     info.rtt = Some(rtt);
     info.timings.answered = Some(attempt.origin.elapsed());
     reporter.progress(Level::Answered, Some(rtt)).await;
-    if let Some(go_on) = attempt.go_on.take()
-        && go_on.await.is_err()
+    if let Some(proceed) = attempt.proceed.take()
+        && proceed.await.is_err()
     {
-        // The race is gone, and so is what this was for.
+        // The race has ended, so the attempt is no longer needed.
         return Err(failure(Cause::Local, Level::Answered, "the race has ended"));
     }
-    association.established().await.map_err(|error| of_attempt(&error, Level::Answered))?;
+    association.established().await.map_err(|error| attempt_failure(&error, Level::Answered))?;
     info.timings.transport = Some(attempt.origin.elapsed());
     info.local = association.local_address();
     reporter.progress(Level::Transport, Some(rtt)).await;
@@ -97,7 +97,7 @@ async fn secure(
 ) -> Result<Established, Failure> {
     if attempt.candidate.security == Security::None {
         let transport = ByteTransport::Sctp(Box::new(stream));
-        return Ok(Established { transport, info, said: Bytes::new() });
+        return Ok(Established { transport, info, read_ahead: Bytes::new() });
     }
     let config = connector.stream_tls(&attempt.candidate.alpn);
     let name = attempt
@@ -109,7 +109,7 @@ async fn secure(
     info.timings.security = Some(attempt.origin.elapsed());
     tls::describe(&mut info, tls.get_ref().1);
     let transport = ByteTransport::SctpTls(Box::new(Secured::new(tls, role)));
-    Ok(Established { transport, info, said: Bytes::new() })
+    Ok(Established { transport, info, read_ahead: Bytes::new() })
 }
 
 /// Connects through the kernel's SCTP, which does not report the INIT ACK.
@@ -122,7 +122,7 @@ async fn through_kernel(
     let start = Instant::now();
     let association = kernel::connect(attempt.candidate.address, connector.sctp().association())
         .await
-        .map_err(|error| of_io(&error, Level::Started))?;
+        .map_err(|error| io_failure(&error, Level::Started))?;
     info.rtt = Some(start.elapsed());
     info.timings.answered = Some(attempt.origin.elapsed());
     info.timings.transport = info.timings.answered;

@@ -1,4 +1,4 @@
-//! SCTP inside DTLS inside UDP (RFC 8261), as one stream of bytes on stream 0.
+//! SCTP inside DTLS inside UDP (RFC 8261), as one byte stream on stream 0.
 
 use std::time::Instant;
 
@@ -10,10 +10,10 @@ use super::sctp::{STREAM, establish};
 use super::{Attempt, Established, Reporter};
 use crate::byte_stream::ByteTransport;
 use crate::connector::Connector;
-use crate::failure::{failure, of_io, of_tls};
+use crate::failure::{failure, io_failure, tls_failure};
+use crate::sctp::attempt_failure;
 use crate::sctp::client::{DtlsAssociation, DtlsError, PeerHints};
 use crate::sctp::dtls::{EndReason, Trust};
-use crate::sctp::of_attempt;
 
 pub(super) async fn run(
     mut attempt: Attempt,
@@ -24,7 +24,7 @@ pub(super) async fn run(
         .server_name
         .clone()
         .map_err(|detail| failure(Cause::Certificate, Level::Started, detail))?;
-    let (verifier, own) = connector
+    let (verifier, identity) = connector
         .dtls()
         .map_err(|error| failure(Cause::Local, Level::Started, error.to_string()))?;
     let start = Instant::now();
@@ -32,7 +32,7 @@ pub(super) async fn run(
         PeerHints { encapsulation_port: attempt.encapsulation_port, rtt: attempt.initial_rtt };
     let opened = connector
         .sctp()
-        .open_dtls(attempt.candidate.address, hints, &own, Trust { verifier, name })
+        .open_dtls(attempt.candidate.address, hints, &identity, Trust { verifier, name })
         .await;
     let DtlsAssociation { association, version } = opened.map_err(|error| dtls_failure(&error))?;
     let mut info = attempt.info();
@@ -41,13 +41,17 @@ pub(super) async fn run(
     info.protocol = Some(version);
     establish(&association, start, &mut attempt, reporter, &mut info).await?;
     let stream =
-        association.stream(STREAM).map_err(|error| of_attempt(&error, Level::Transport))?;
-    Ok(Established { transport: ByteTransport::Sctp(Box::new(stream)), info, said: Bytes::new() })
+        association.stream(STREAM).map_err(|error| attempt_failure(&error, Level::Transport))?;
+    Ok(Established {
+        transport: ByteTransport::Sctp(Box::new(stream)),
+        info,
+        read_ahead: Bytes::new(),
+    })
 }
 
 fn dtls_failure(error: &DtlsError) -> Failure {
     match error {
-        DtlsError::Socket(error) => of_io(error, Level::Started),
+        DtlsError::Socket(error) => io_failure(error, Level::Started),
         DtlsError::Session(EndReason::TimedOut) => {
             failure(Cause::Silent, Level::Started, "the DTLS handshake was not answered")
         }
@@ -57,6 +61,6 @@ fn dtls_failure(error: &DtlsError) -> Failure {
         DtlsError::Session(EndReason::Closed) => {
             failure(Cause::Reset, Level::Answered, "the peer ended the DTLS handshake")
         }
-        DtlsError::Session(EndReason::Failed(error)) => of_tls(error, Level::Answered),
+        DtlsError::Session(EndReason::Failed(error)) => tls_failure(error, Level::Answered),
     }
 }

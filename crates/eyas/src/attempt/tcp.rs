@@ -1,4 +1,4 @@
-//! TCP (RFC 9293), and MPTCP, which looks the same to the client.
+//! TCP (RFC 9293), and MPTCP, which behaves the same for the client.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,14 +12,14 @@ use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 use super::{Attempt, Established, Reporter, mptcp, tcp_connect, tls};
 use crate::byte_stream::ByteTransport;
 use crate::connector::Connector;
-use crate::failure::of_io;
+use crate::failure::io_failure;
 use crate::local_addresses::LocalAddresses;
 
-/// Silence after which the kernel asks whether the peer is still there.
+/// Silence after which the kernel sends a keep-alive probe.
 const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(60);
-/// How long it waits between asking again.
+/// The time between two probes.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
-/// After this many questions without an answer the connection is broken.
+/// The number of unanswered probes after which the connection is closed.
 const KEEP_ALIVE_TRIES: u32 = 4;
 
 pub(super) async fn run(
@@ -30,13 +30,14 @@ pub(super) async fn run(
     let mut info = attempt.info();
     let is_planned = attempt.candidate.transport == Transport::Mptcp;
     let wants_mptcp = is_planned || connector.mptcp();
-    let fast_open = attempt.alone && connector.fast_open();
+    let fast_open = attempt.is_unraced && connector.fast_open();
     let start = Instant::now();
-    let leave_from = connector.local_addresses();
-    let socket = open(attempt.candidate.address, leave_from, wants_mptcp, fast_open)
-        .map_err(|error| of_io(&error, Level::Started))?;
+    let local_addresses = connector.local_addresses();
+    let socket = open(attempt.candidate.address, local_addresses, wants_mptcp, fast_open)
+        .map_err(|error| io_failure(&error, Level::Started))?;
     let stream = tcp_connect::connect(socket, attempt.candidate.address).await?;
-    // With fast open the call returns before the peer has answered: there is no round trip.
+    // With TCP Fast Open the call returns before the peer has responded, so there is no round-trip
+    // time.
     let rtt = (!fast_open).then(|| start.elapsed());
     let reached = if fast_open { Level::Started } else { Level::Transport };
     if !fast_open {
@@ -52,16 +53,18 @@ pub(super) async fn run(
     }
     reporter.progress(reached, rtt).await;
     match attempt.candidate.security {
-        Security::None | Security::Dtls => {
-            Ok(Established { transport: ByteTransport::Tcp(stream), info, said: Bytes::new() })
-        }
+        Security::None | Security::Dtls => Ok(Established {
+            transport: ByteTransport::Tcp(stream),
+            info,
+            read_ahead: Bytes::new(),
+        }),
         Security::Tls => {
             let config = connector.stream_tls(&attempt.candidate.alpn);
             let stream = tls::connect(stream, config, &attempt, reached).await?;
             info.timings.security = Some(attempt.origin.elapsed());
             tls::describe(&mut info, stream.get_ref().1);
             let transport = ByteTransport::Tls(Box::new(stream.into()));
-            Ok(Established { transport, info, said: Bytes::new() })
+            Ok(Established { transport, info, read_ahead: Bytes::new() })
         }
     }
 }
@@ -69,7 +72,7 @@ pub(super) async fn run(
 /// Opens a socket for a connection to `address`.
 fn open(
     address: SocketAddr,
-    leave_from: &LocalAddresses,
+    local_addresses: &LocalAddresses,
     mptcp: bool,
     fast_open: bool,
 ) -> io::Result<Socket> {
@@ -86,6 +89,6 @@ fn open(
         use nix::sys::socket::{setsockopt, sockopt::TcpFastOpenConnect};
         setsockopt(&socket, TcpFastOpenConnect, &true)?;
     }
-    leave_from.bind(&socket, address)?;
+    local_addresses.bind(&socket, address)?;
     Ok(socket)
 }

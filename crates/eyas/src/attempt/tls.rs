@@ -10,10 +10,10 @@ use tokio_rustls::TlsConnector;
 
 use super::Attempt;
 use crate::connection_info::ConnectionInfo;
-use crate::failure::{failure, of_io};
+use crate::failure::{failure, io_failure};
 
-/// What a connection says if DNS gave an ECH configuration (RFC 9848).
-pub(super) const ECH_LEFT_OUT: &str = "DNS offers Encrypted ClientHello, but the cryptography of \
+/// The note on a connection for which DNS returned an ECH configuration (RFC 9848).
+pub(super) const ECH_NOT_USED: &str = "DNS offers Encrypted ClientHello, but the cryptography of \
      this build (ring) has no HPKE: the server name went out in clear";
 
 pub(super) async fn connect<S: AsyncRead + AsyncWrite + Unpin>(
@@ -26,10 +26,13 @@ pub(super) async fn connect<S: AsyncRead + AsyncWrite + Unpin>(
         .server_name
         .clone()
         .map_err(|detail| failure(Cause::Certificate, reached, detail))?;
-    TlsConnector::from(config).connect(name, stream).await.map_err(|error| of_io(&error, reached))
+    TlsConnector::from(config)
+        .connect(name, stream)
+        .await
+        .map_err(|error| io_failure(&error, reached))
 }
 
-/// Writes into `info` what the handshake settled.
+/// Writes the results of the handshake into `info`.
 pub(crate) fn describe(info: &mut ConnectionInfo, session: &CommonState) {
     info.security = Security::Tls;
     info.protocol = session.protocol_version().map(|version| match version {

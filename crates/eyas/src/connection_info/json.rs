@@ -11,42 +11,42 @@ use super::{ConnectionInfo, Timings};
 pub struct ConnectionInfoJson {
     /// The transport on the wire: `tcp`, `mptcp`, `sctp`, `sctp-udp`, `quic`.
     transport: &'static str,
-    /// Whether MPTCP was asked for and plain TCP came of it.
+    /// Whether MPTCP was requested but the connection fell back to TCP.
     fell_back: bool,
-    /// What protects it: `none`, `tls`, `dtls`.
+    /// The security layer: `none`, `tls`, `dtls`.
     security: &'static str,
     /// The version of the security protocol.
     protocol: Option<&'static str>,
-    /// The cipher suite agreed on.
+    /// The negotiated cipher suite.
     cipher_suite: Option<String>,
     /// The local address and port.
     local: Option<String>,
     /// The peer's address and port.
     remote: String,
-    /// The application protocol agreed on.
+    /// The negotiated application protocol.
     alpn: Option<Alpn>,
-    /// The round trip of the handshake, if it was measured.
+    /// The round-trip time of the handshake, if it was measured.
     rtt_ms: Option<f64>,
-    /// Whether the memory led here.
+    /// Whether the memory determined this choice.
     from_memory: bool,
-    /// Why this candidate stood where it stood, for people.
+    /// Why this candidate was ranked where it was, as text for people.
     reasons: Vec<String>,
-    /// When what was reached.
+    /// When each stage was reached.
     timings: TimingsJson,
 }
 
-/// When what was reached: see [`Timings`].
+/// When each stage was reached: see [`Timings`].
 #[derive(Clone, Copy, Debug, Serialize)]
 struct TimingsJson {
-    /// DNS had given the first address.
+    /// DNS returned the first address.
     dns_ms: Option<f64>,
-    /// The winning attempt was started.
+    /// The winning attempt started.
     started_ms: f64,
     /// The peer answered.
     answered_ms: Option<f64>,
-    /// The transport was up.
+    /// The transport was established.
     transport_ms: Option<f64>,
-    /// The security layer was up.
+    /// The security layer was established.
     security_ms: Option<f64>,
 }
 

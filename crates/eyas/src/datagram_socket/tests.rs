@@ -6,8 +6,8 @@ use socket2::{Domain, Type};
 use super::*;
 use crate::test_namespace::{in_its_own, ip};
 
-/// Far longer than anything on loopback takes.
-const SOON: Duration = Duration::from_secs(30);
+/// Much longer than anything takes on loopback.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn open() -> DatagramSocket {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap();
@@ -15,44 +15,45 @@ fn open() -> DatagramSocket {
     DatagramSocket::new(socket).unwrap()
 }
 
-/// The discard port of this host, where nobody listens.
-fn nobody() -> SocketAddr {
+/// The discard port of this host, where nothing is listening.
+fn unused_port() -> SocketAddr {
     (Ipv4Addr::LOCALHOST, 9).into()
 }
 
 #[tokio::test]
 async fn an_error_report_loses_neither_sent_nor_received_data() {
-    let (here, there) = (open(), open());
-    let to = there.get().local_addr().unwrap();
+    let (sender, receiver) = (open(), open());
+    let to = receiver.get().local_addr().unwrap();
     for _ in 0..3 {
-        here.get().send_to(b"lost", &nobody().into()).unwrap();
-        here.send(|| here.get().send_to(b"hello", &to).map(drop)).unwrap();
-        let mut said = [std::mem::MaybeUninit::uninit(); 16];
-        let read = std::future::poll_fn(|cx| there.poll_read(cx, || there.get().recv(&mut said)));
-        assert_eq!(tokio::time::timeout(SOON, read).await.unwrap().unwrap(), 5);
+        sender.get().send_to(b"lost", &unused_port().into()).unwrap();
+        sender.send(|| sender.get().send_to(b"hello", &to).map(drop)).unwrap();
+        let mut buffer = [std::mem::MaybeUninit::uninit(); 16];
+        let read =
+            std::future::poll_fn(|cx| receiver.poll_read(cx, || receiver.get().recv(&mut buffer)));
+        assert_eq!(tokio::time::timeout(TIMEOUT, read).await.unwrap().unwrap(), 5);
     }
 }
 
 #[tokio::test]
 async fn a_reader_is_woken_by_data_after_an_error_report() {
-    let here = open();
-    here.get().send_to(b"lost", &nobody().into()).unwrap();
+    let sender = open();
+    sender.get().send_to(b"lost", &unused_port().into()).unwrap();
     let mut reports = Vec::new();
-    let read = here.reports(8, |report| reports.push(report));
-    tokio::time::timeout(SOON, read).await.unwrap().unwrap();
+    let read = sender.reports(8, |report| reports.push(report));
+    tokio::time::timeout(TIMEOUT, read).await.unwrap().unwrap();
     assert_eq!(reports.len(), 1);
-    let me = here.get().local_addr().unwrap();
-    here.send(|| here.get().send_to(b"hello", &me).map(drop)).unwrap();
-    let mut said = [std::mem::MaybeUninit::uninit(); 16];
-    let read = std::future::poll_fn(|cx| here.poll_read(cx, || here.get().recv(&mut said)));
-    assert_eq!(tokio::time::timeout(SOON, read).await.unwrap().unwrap(), 5);
+    let own_address = sender.get().local_addr().unwrap();
+    sender.send(|| sender.get().send_to(b"hello", &own_address).map(drop)).unwrap();
+    let mut buffer = [std::mem::MaybeUninit::uninit(); 16];
+    let read = std::future::poll_fn(|cx| sender.poll_read(cx, || sender.get().recv(&mut buffer)));
+    assert_eq!(tokio::time::timeout(TIMEOUT, read).await.unwrap().unwrap(), 5);
 }
 
-/// Fills the socket with packets that wait for a neighbour who never answers.
+/// Fills the socket with packets that wait for a neighbour that never responds.
 fn fill(socket: &DatagramSocket) {
-    let nobody = SocketAddr::from(([192, 0, 2, 9], 9)).into();
+    let absent = SocketAddr::from(([192, 0, 2, 9], 9)).into();
     let full = loop {
-        if let Err(error) = socket.get().send_to(&[0; 1000], &nobody) {
+        if let Err(error) = socket.get().send_to(&[0; 1000], &absent) {
             break error;
         }
     };
@@ -78,19 +79,19 @@ fn a_writer_after_an_error_report_wakes_only_when_there_is_room() {
     async fn wait() {
         let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap();
         socket.set_send_buffer_size(4096).unwrap();
-        let here = DatagramSocket::new(socket).unwrap();
-        here.get().send_to(b"lost", &nobody().into()).unwrap();
-        tokio::time::timeout(SOON, here.reports(8, drop)).await.unwrap().unwrap();
-        fill(&here);
-        let mut room = std::pin::pin!(here.writable());
+        let sender = DatagramSocket::new(socket).unwrap();
+        sender.get().send_to(b"lost", &unused_port().into()).unwrap();
+        tokio::time::timeout(TIMEOUT, sender.reports(8, drop)).await.unwrap().unwrap();
+        fill(&sender);
+        let mut writable = std::pin::pin!(sender.writable());
         let mut cx = Context::from_waker(Waker::noop());
         for _ in 0..3 {
-            assert!(room.as_mut().poll(&mut cx).is_pending(), "there is no room");
-            // Lets the runtime look at its sockets.
+            assert!(writable.as_mut().poll(&mut cx).is_pending(), "there is no room");
+            // Let the runtime poll its sockets.
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        // The kernel gives the neighbour up.
-        tokio::time::timeout(SOON, room).await.unwrap().unwrap();
-        here.send(|| here.get().send_to(b"hello", &nobody().into()).map(drop)).unwrap();
+        // The kernel gives up on the neighbour.
+        tokio::time::timeout(TIMEOUT, writable).await.unwrap().unwrap();
+        sender.send(|| sender.get().send_to(b"hello", &unused_port().into()).map(drop)).unwrap();
     }
 }

@@ -45,7 +45,8 @@ impl Early {
         let confirmed = quic.confirmed().await;
         let (done, accepted) =
             confirmed.map_err(|failure| refusals.explain(failure, &server_name))?;
-        let connection = Connection::new(done.transport, done.info, Feedback::none(), done.said);
+        let connection =
+            Connection::new(done.transport, done.info, Feedback::none(), done.read_ahead);
         Ok((connection, accepted))
     }
 }
@@ -67,11 +68,11 @@ impl Endpoint {
             server_name: server_name(host),
             initial_rtt: None,
             origin: Instant::now(),
-            alone: true,
+            is_unraced: true,
             until_first_byte: false,
             opening: None,
             #[cfg(feature = "sctp")]
-            go_on: None,
+            proceed: None,
             #[cfg(feature = "sctp")]
             encapsulation_port: None,
             quic_config: None,

@@ -9,7 +9,7 @@ use tokio_rustls::client::TlsStream;
 
 use super::Endpoint;
 use crate::attempt::server_name;
-use crate::failure::{failure, of_io};
+use crate::failure::{failure, io_failure};
 
 impl Endpoint {
     /// Establishes TLS over `stream`, with the security parameters of the endpoint. The certificate
@@ -30,7 +30,7 @@ impl Endpoint {
             .map_err(|detail| failure(Cause::Certificate, Level::Transport, detail))?;
         let connector = &self.shared.connector;
         TlsConnector::from(connector.stream_tls(alpn)).connect(name.clone(), stream).await.map_err(
-            |error| connector.refusals().explain(of_io(&error, Level::Transport), &Ok(name)),
+            |error| connector.refusals().explain(io_failure(&error, Level::Transport), &Ok(name)),
         )
     }
 }

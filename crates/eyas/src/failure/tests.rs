@@ -4,15 +4,15 @@ use eyas_race::evidence::{Cause, Level};
 use nix::libc;
 use rustls::{AlertDescription, CertificateError};
 
-use super::{of_connect, of_io, of_report, of_tls};
+use super::{connect_failure, icmp_failure, io_failure, tls_failure};
 use crate::icmp::{IcmpCause, Report};
 
 fn cause(code: i32, reached: Level) -> Cause {
-    of_io(&io::Error::from_raw_os_error(code), reached).cause
+    io_failure(&io::Error::from_raw_os_error(code), reached).cause
 }
 
 #[test]
-fn what_the_kernel_says() {
+fn kernel_errors_are_classified() {
     assert_eq!(cause(libc::ECONNREFUSED, Level::Started), Cause::Refused);
     assert_eq!(cause(libc::ENETUNREACH, Level::Started), Cause::Unreachable);
     assert_eq!(cause(libc::EHOSTUNREACH, Level::Started), Cause::Unreachable);
@@ -22,15 +22,20 @@ fn what_the_kernel_says() {
     assert_eq!(cause(libc::EMFILE, Level::Started), Cause::Local);
     assert_eq!(cause(libc::EPERM, Level::Started), Cause::Unsupported);
     assert_eq!(cause(libc::EPROTONOSUPPORT, Level::Started), Cause::Unsupported);
-    let refused = of_io(&io::Error::from_raw_os_error(libc::ECONNREFUSED), Level::Started);
+    let refused = io_failure(&io::Error::from_raw_os_error(libc::ECONNREFUSED), Level::Started);
     assert_eq!(refused.to_string(), "refused: nothing is listening on this port");
 }
 
 #[test]
-fn what_icmp_says() {
+fn icmp_reports_are_classified() {
     let of = |cause| {
         let remote = ([192, 0, 2, 1], 443).into();
-        of_report(&Report { remote, cause, by: Some([198, 51, 100, 1].into()), quoted: None })
+        icmp_failure(&Report {
+            remote,
+            cause,
+            sender: Some([198, 51, 100, 1].into()),
+            quoted: None,
+        })
     };
     assert_eq!(of(IcmpCause::PortUnreachable).cause, Cause::Refused);
     assert_eq!(of(IcmpCause::ProtocolUnreachable).cause, Cause::Refused);
@@ -46,16 +51,16 @@ fn what_icmp_says() {
 }
 
 #[test]
-fn a_connect_that_a_filter_forbids_is_not_a_lack_of_resources() {
-    let cause = |code| of_connect(&io::Error::from_raw_os_error(code)).cause;
+fn a_filtered_connect_is_not_a_lack_of_resources() {
+    let cause = |code| connect_failure(&io::Error::from_raw_os_error(code)).cause;
     assert_eq!(cause(libc::EACCES), Cause::Unreachable);
     assert_eq!(cause(libc::ENOPROTOOPT), Cause::Refused);
     assert_eq!(cause(libc::ECONNREFUSED), Cause::Refused);
 }
 
 #[test]
-fn what_tls_says() {
-    let of = |error: rustls::Error| of_tls(&error, Level::Transport).cause;
+fn tls_errors_are_classified() {
+    let of = |error: rustls::Error| tls_failure(&error, Level::Transport).cause;
     assert_eq!(of(CertificateError::Expired.into()), Cause::Certificate);
     assert_eq!(of(rustls::Error::NoApplicationProtocol), Cause::Tls);
     let alert = |alert| of(rustls::Error::AlertReceived(alert));
@@ -65,15 +70,15 @@ fn what_tls_says() {
 }
 
 #[test]
-fn tls_inside_an_input_error_is_seen() {
+fn a_tls_error_inside_an_io_error_is_recognised() {
     let inner = rustls::Error::from(CertificateError::UnknownIssuer);
-    let failure = of_io(&io::Error::new(io::ErrorKind::InvalidData, inner), Level::Transport);
+    let failure = io_failure(&io::Error::new(io::ErrorKind::InvalidData, inner), Level::Transport);
     assert_eq!(failure.cause, Cause::Certificate);
     assert_eq!(failure.detail, "invalid peer certificate: UnknownIssuer");
 }
 
 #[test]
-fn a_peer_that_closes_in_the_handshake_has_reset() {
+fn closing_during_the_handshake_is_a_reset() {
     let error = io::Error::from(io::ErrorKind::UnexpectedEof);
-    assert_eq!(of_io(&error, Level::Transport).cause, Cause::Reset);
+    assert_eq!(io_failure(&error, Level::Transport).cause, Cause::Reset);
 }

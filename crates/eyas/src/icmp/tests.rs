@@ -15,7 +15,7 @@ fn error(origin: u8, errno: i32, kind: u8, code: u8, info: u32) -> libc::sock_ex
 }
 
 #[test]
-fn reports_mean_what_the_rfcs_say() {
+fn reports_are_classified_as_in_the_rfcs() {
     let (v4, v6) = (libc::SO_EE_ORIGIN_ICMP, libc::SO_EE_ORIGIN_ICMP6);
     let cases = [
         (error(v4, libc::ENETUNREACH, 3, 0, 0), Some(IcmpCause::NoRoute)),
@@ -33,31 +33,31 @@ fn reports_mean_what_the_rfcs_say() {
         (error(v6, libc::EHOSTUNREACH, 3, 0, 0), None),
         (error(libc::SO_EE_ORIGIN_LOCAL, libc::ENETUNREACH, 0, 0, 0), Some(IcmpCause::NoRoute)),
     ];
-    for (given, wanted) in cases {
-        assert_eq!(meaning(&given), wanted, "{given:?}");
+    for (input, expected) in cases {
+        assert_eq!(cause_of(&input), expected, "{input:?}");
     }
 }
 
 #[test]
-fn a_report_has_its_cause_its_sender_and_its_subject() {
+fn a_report_has_cause_sender_and_quoted_packet() {
     for ip in [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()] {
         let socket = UdpSocket::bind((ip, 0)).unwrap();
-        ask_for_reports(&socket, Family::of(ip)).unwrap();
-        // The discard port of this host, where nobody listens.
-        let nobody = SocketAddr::new(ip, 9);
-        socket.send_to(b"hello", nobody).unwrap();
+        enable_reports(&socket, Family::of(ip)).unwrap();
+        // The discard port of this host, where nothing is listening.
+        let unused = SocketAddr::new(ip, 9);
+        socket.send_to(b"hello", unused).unwrap();
         assert!(is_icmp_report(&socket.recv(&mut [0; 1]).unwrap_err()));
         socket.set_nonblocking(true).unwrap();
         let report = read(&socket).unwrap().unwrap();
         let quoted = Some(Bytes::from_static(b"hello"));
-        let wanted =
-            Report { remote: nobody, cause: IcmpCause::PortUnreachable, by: Some(ip), quoted };
-        assert_eq!(report, wanted);
+        let expected =
+            Report { remote: unused, cause: IcmpCause::PortUnreachable, sender: Some(ip), quoted };
+        assert_eq!(report, expected);
         assert_eq!(
             report.to_string(),
             format!("nothing is listening on this port (ICMP from {ip})")
         );
-        stop_reports(&socket, Family::of(ip)).unwrap();
+        disable_reports(&socket, Family::of(ip)).unwrap();
         assert_eq!(read(&socket).unwrap_err().kind(), io::ErrorKind::WouldBlock);
     }
 }

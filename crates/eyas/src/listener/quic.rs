@@ -77,7 +77,7 @@ async fn shake(incoming: quinn::Incoming, port: u16) -> Result<Connection, quinn
             ..Timings::default()
         },
         rtt: Some(connection.rtt()),
-        ..ConnectionInfo::begun(Transport::Quic, remote)
+        ..ConnectionInfo::new(Transport::Quic, remote)
     };
     describe(&mut info, &connection);
     let transport = ByteTransport::Quic(Box::new(QuicStream::new(connection, Role::Server)));

@@ -125,11 +125,11 @@ impl Network {
     /// Returns the source address that the kernel uses for `peer`. It is queried once for each,
     /// until something has changed.
     #[cfg(feature = "quic")]
-    pub(crate) fn source_towards(&self, peer: SocketAddr) -> io::Result<IpAddr> {
+    pub(crate) fn source_address_for(&self, peer: SocketAddr) -> io::Result<IpAddr> {
         if let Some(source) = self.lock().sources.get(&peer) {
             return Ok(*source);
         }
-        let source = sources::source_towards(peer)?;
+        let source = sources::source_address_for(peer)?;
         let mut state = self.lock();
         if state.watching.as_ref().is_some_and(|watching| !watching.is_finished()) {
             if state.sources.len() >= MAX_SOURCES_KNOWN {

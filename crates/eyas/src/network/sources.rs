@@ -26,7 +26,7 @@ const FAR_AWAY: [IpAddr; 2] = [
 
 /// Returns the source address that the kernel would use for `peer`. Connecting a UDP socket queries
 /// the routing table and sends nothing.
-pub(crate) fn source_towards(peer: SocketAddr) -> io::Result<IpAddr> {
+pub(crate) fn source_address_for(peer: SocketAddr) -> io::Result<IpAddr> {
     let any: IpAddr =
         if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let socket = UdpSocket::bind((any, 0))?;
@@ -38,7 +38,7 @@ pub(crate) fn source_towards(peer: SocketAddr) -> io::Result<IpAddr> {
 /// destinations first.
 pub(super) fn sources(routes: &[Route]) -> Vec<SourceAddress> {
     let chosen: Vec<IpAddr> =
-        FAR_AWAY.iter().filter_map(|far| source_towards((*far, 53).into()).ok()).collect();
+        FAR_AWAY.iter().filter_map(|far| source_address_for((*far, 53).into()).ok()).collect();
     let flags = v6_flags(&std::fs::read_to_string("/proc/net/if_inet6").unwrap_or_default());
     let Ok(interfaces) = getifaddrs() else { return Vec::new() };
     let mut sources: Vec<SourceAddress> = interfaces

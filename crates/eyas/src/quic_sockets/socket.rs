@@ -18,7 +18,7 @@ use super::receive::{self, Trains};
 use super::unanswered::Unanswered;
 use crate::abort_on_drop::AbortOnDrop;
 use crate::datagram_socket::DatagramSocket;
-use crate::failure::of_io;
+use crate::failure::io_failure;
 
 /// ICMP reports read at a time.
 const MAX_REPORTS: usize = 32;
@@ -65,7 +65,7 @@ impl QuicSocket {
     /// can be sent to that peer.
     fn note_unsent(&self, remote: SocketAddr, error: &io::Error) {
         tracing::debug!(%remote, %error, "cannot send");
-        let failure = of_io(error, Level::Started);
+        let failure = io_failure(error, Level::Started);
         if matches!(failure.cause, Cause::Unreachable | Cause::Unsupported) {
             self.unanswered.fail(remote, &failure);
         }

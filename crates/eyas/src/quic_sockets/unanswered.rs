@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use eyas_race::evidence::Failure;
 use tokio::sync::oneshot;
 
-use crate::failure::of_report;
+use crate::failure::icmp_failure;
 use crate::icmp::{IcmpCause, Report};
 
 /// The least that a path has to carry for QUIC, without the headers of IP and UDP (RFC 9000 §14).
@@ -55,7 +55,7 @@ impl Unanswered {
         let headers = HEADERS[usize::from(report.remote.is_ipv6())];
         // Routers may take less than we sent as long as it is enough.
         if !matches!(report.cause, IcmpCause::TooBig(mtu) if mtu >= LEAST_DATAGRAM + headers) {
-            self.fail(report.remote, &of_report(report));
+            self.fail(report.remote, &icmp_failure(report));
         }
     }
 

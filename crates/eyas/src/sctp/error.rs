@@ -98,7 +98,7 @@ impl From<SctpError> for io::Error {
 }
 
 /// Returns the failure of an attempt that had reached this level.
-pub(crate) fn of_attempt(error: &SctpError, reached: Level) -> Failure {
+pub(crate) fn attempt_failure(error: &SctpError, reached: Level) -> Failure {
     let cause = match error {
         SctpError::Lost(LossReason::NoAnswer | LossReason::PeerUnreachable) => Cause::Silent,
         SctpError::Lost(LossReason::Refused(Unreachable::Protocol)) => Cause::Refused,

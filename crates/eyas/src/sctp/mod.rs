@@ -58,7 +58,7 @@ mod tests;
 pub use association::SctpAssociation;
 pub use carrier::{ENCAPSULATION_PORT, direct_access};
 pub use error::SctpError;
-pub(crate) use error::of_attempt;
+pub(crate) use error::attempt_failure;
 pub use json::{AssociationJson, EventJson};
 pub use listener::{SctpListenParameters, SctpListener, SctpOverIp};
 pub use messages::SctpMessages;

@@ -9,7 +9,7 @@ use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
 use super::messages::Keys;
 use super::{SctpAssociation, SctpStream};
-use crate::failure::of_io;
+use crate::failure::io_failure;
 
 /// How TLS sessions of an association are established; each side has the same role in all of them.
 #[derive(Clone)]
@@ -32,7 +32,7 @@ impl Role {
             }
             Self::Server(acceptor) => acceptor.accept(stream).await.map(TlsStream::from),
         };
-        result.map_err(|error| of_io(&error, Level::Transport))
+        result.map_err(|error| io_failure(&error, Level::Transport))
     }
 }
 

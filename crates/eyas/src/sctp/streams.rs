@@ -9,7 +9,7 @@ use eyas_sctp::error::Error as Misuse;
 use eyas_sctp::identifier::StreamId;
 
 use super::secured::{MessageKeys, Role, Secured};
-use super::{SctpAssociation, SctpError, SctpMessages, of_attempt};
+use super::{SctpAssociation, SctpError, SctpMessages, attempt_failure};
 use crate::byte_stream::{ByteStream, ByteTransport};
 use crate::connection_info::ConnectionInfo;
 use crate::failure::failure;
@@ -43,7 +43,7 @@ impl SctpStreams {
     /// If the streams are in use, the handshake fails, or another peer answers it.
     pub async fn stream(&self, stream: StreamId) -> Result<ByteStream, Failure> {
         let opened = self.association.stream(stream);
-        let opened = opened.map_err(|error| of_attempt(&error, Level::Transport))?;
+        let opened = opened.map_err(|error| attempt_failure(&error, Level::Transport))?;
         let transport = match &self.role {
             None => ByteTransport::Sctp(Box::new(opened)),
             Some(role) => {
@@ -73,7 +73,7 @@ impl SctpStreams {
     /// before.
     pub fn messages(&self, stream: StreamId) -> Result<SctpMessages, Failure> {
         let refused = |detail: &str| failure(Cause::Unsupported, Level::Transport, detail);
-        let of_misuse = |error| of_attempt(&error, Level::Transport);
+        let of_misuse = |error| attempt_failure(&error, Level::Transport);
         let status = self.association.status().ok_or_else(|| of_misuse(SctpError::Closed))?;
         if !status.agreed.partial_reliability {
             return Err(refused("the peer does not support messages with a lifetime (RFC 3758)"));

@@ -11,7 +11,7 @@ fn open(to: SocketAddr) -> Socket {
     Socket::new(Domain::for_address(to), kind, Some(Protocol::TCP)).unwrap()
 }
 
-fn hears(stream: &TcpStream) -> bool {
+fn reports_enabled(stream: &TcpStream) -> bool {
     if stream.local_addr().unwrap().is_ipv4() {
         getsockopt(stream, sockopt::Ipv4RecvErr).unwrap()
     } else {
@@ -26,14 +26,14 @@ async fn an_established_connection_ignores_icmp() {
         let to = listener.local_addr().unwrap();
         let stream = connect(open(to), to).await.unwrap();
         assert_eq!(stream.peer_addr().unwrap(), to);
-        assert!(!hears(&stream));
+        assert!(!reports_enabled(&stream));
     }
 }
 
 #[tokio::test]
-async fn a_reset_refuses() {
+async fn a_reset_is_a_refusal() {
     for ip in [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()] {
-        // The discard port of this host, where nobody listens.
+        // The discard port of this host, where nothing is listening.
         let to = SocketAddr::new(ip, 9);
         let failure = connect(open(to), to).await.unwrap_err();
         assert_eq!((failure.cause, failure.reached), (Cause::Refused, Level::Started));

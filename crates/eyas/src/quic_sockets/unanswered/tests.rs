@@ -9,7 +9,7 @@ fn peer(last: u8) -> SocketAddr {
 }
 
 fn report(remote: SocketAddr, cause: IcmpCause) -> Report {
-    Report { remote, cause, by: Some([198, 51, 100, 1].into()), quoted: None }
+    Report { remote, cause, sender: Some([198, 51, 100, 1].into()), quoted: None }
 }
 
 /// What an attempt has heard by now, if it has ended by it.

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use eyas_sctp::io::Transmit;
 
 use super::Wire;
-use crate::network::sources::source_towards;
+use crate::network::sources::source_address_for;
 
 /// The maximum number of peers for which the kernel's choice is cached.
 const MAX_PEERS: usize = 256;
@@ -51,7 +51,7 @@ impl SourceCache {
         // A UDP socket needs a port to be connected; it does not affect the route.
         let mut destination = remote;
         destination.set_port(9);
-        let source = source_towards(destination).ok();
+        let source = source_address_for(destination).ok();
         if self.0.len() >= MAX_PEERS {
             self.0.clear();
         }
