@@ -19,7 +19,7 @@ use crate::attempt::opening::RaceOpening;
 use crate::attempt::{Attempt, Reporter, server_name};
 use crate::clock::Clock;
 use crate::driver_event::DriverEvent;
-use crate::memory_store::Lesson;
+use crate::memory_store::Observation;
 use crate::preconnection::{Allowed, Peer};
 use crate::record::Record;
 use crate::tally::Tally;
@@ -102,7 +102,7 @@ pub(crate) async fn run(
         }
     }
     driver.results.record.with(Journal::close);
-    driver.endpoint.memory().settle().await;
+    driver.endpoint.memory().flush().await;
 }
 
 /// Completes the set-up of a race that was started with what was available without waiting.
@@ -378,13 +378,13 @@ impl Driver {
     }
 
     fn learn(&self, mut evidence: Evidence) {
-        if self.endpoint.memory().keeps_nothing() {
+        if self.endpoint.memory().is_disabled() {
             return;
         }
         let network_name;
-        (evidence.network, network_name) = self.endpoint.network().settled(&evidence.network);
+        (evidence.network, network_name) = self.endpoint.network().final_id(&evidence.network);
         let trust = self.race.setup().view.trust().clone();
-        self.endpoint.memory().learn_soon(Lesson { evidence, trust, network_name });
+        self.endpoint.memory().learn_in_background(Observation { evidence, trust, network_name });
     }
 
     /// Returns the completed attempt as a connection for the caller.
@@ -408,7 +408,7 @@ impl Driver {
     }
 
     fn feedback(&self, candidate: Candidate) -> Feedback {
-        if self.endpoint.memory().keeps_nothing() {
+        if self.endpoint.memory().is_disabled() {
             return Feedback::none();
         }
         let endpoint = self.endpoint.clone();
@@ -416,7 +416,7 @@ impl Driver {
         let (network, host) = (setup.network.id.clone(), setup.target.host.clone());
         let trust = setup.view.trust().clone();
         Feedback::new(move |level, failure| {
-            let (network, network_name) = endpoint.network().settled(&network);
+            let (network, network_name) = endpoint.network().final_id(&network);
             let evidence = Evidence {
                 at: crate::memory_store::now(),
                 network,
@@ -428,8 +428,8 @@ impl Driver {
                 rtt: None,
                 sent_again: None,
             };
-            let lesson = Lesson { evidence, trust: trust.clone(), network_name };
-            endpoint.memory().learn_soon(lesson);
+            let observation = Observation { evidence, trust: trust.clone(), network_name };
+            endpoint.memory().learn_in_background(observation);
         })
     }
 }

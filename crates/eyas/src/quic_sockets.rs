@@ -20,8 +20,8 @@ pub(crate) mod unanswered;
 use socket::QuicSocket;
 use unanswered::Unanswered;
 
-/// What attempts that were cancelled have to tell their peers goes out in this time.
-const FAREWELL_TIME: Duration = Duration::from_millis(20);
+/// How long cancelled attempts have to send their CONNECTION_CLOSE.
+const CLOSE_TIME: Duration = Duration::from_millis(20);
 
 /// The UDP sockets of an endpoint, one per address family, opened when first needed and shared
 /// by all its attempts and connections.
@@ -36,8 +36,8 @@ pub(crate) struct Sockets {
 pub(crate) struct Shared {
     pub(crate) endpoint: quinn::Endpoint,
     pub(crate) unanswered: Arc<Unanswered>,
-    /// Whether a connection ever came up, which may outlive the endpoint.
-    came_up: AtomicBool,
+    /// Whether a connection was ever established, which may outlive the endpoint.
+    has_connected: AtomicBool,
     runtime: Handle,
 }
 
@@ -71,14 +71,14 @@ impl Shared {
             Arc::new(QuicSocket::new(socket, Arc::clone(&unanswered))?),
             Arc::new(quinn::TokioRuntime),
         )?;
-        let came_up = AtomicBool::new(false);
-        Ok(Self { endpoint, unanswered, came_up, runtime: Handle::current() })
+        let has_connected = AtomicBool::new(false);
+        Ok(Self { endpoint, unanswered, has_connected, runtime: Handle::current() })
     }
 
     /// Records that a connection was established: from now on it determines how long the socket
     /// stays open.
-    pub(crate) fn came_up(&self) {
-        self.came_up.store(true, Ordering::Relaxed);
+    pub(crate) fn mark_connected(&self) {
+        self.has_connected.store(true, Ordering::Relaxed);
     }
 }
 
@@ -87,27 +87,27 @@ impl Drop for Shared {
     /// closing period of cancelled attempts (RFC 9000 §10.2: three probe timeouts, 3 s for a peer
     /// that never answered). Otherwise quinn closes it after the last connection.
     fn drop(&mut self) {
-        if *self.came_up.get_mut() || self.endpoint.open_connections() == 0 {
+        if *self.has_connected.get_mut() || self.endpoint.open_connections() == 0 {
             return;
         }
         let endpoint = self.endpoint.clone();
         self.runtime.spawn(async move {
-            tokio::time::sleep(FAREWELL_TIME).await;
-            // The endpoint keeps the socket it had before, so that it is let go of by the second.
+            tokio::time::sleep(CLOSE_TIME).await;
+            // The endpoint keeps its previous socket, so the second call releases the original one.
             for _ in 0..2 {
-                if let Err(error) = endpoint.rebind_abstract(Arc::new(Nowhere)) {
-                    tracing::debug!(%error, "the UDP socket stays until the attempts are over");
+                if let Err(error) = endpoint.rebind_abstract(Arc::new(NullSocket)) {
+                    tracing::debug!(%error, "the UDP socket stays open until the attempts have ended");
                 }
             }
         });
     }
 }
 
-/// Takes everything and gives nothing, in the place of a socket.
+/// Replaces a socket: discards what is sent, and never receives anything.
 #[derive(Debug)]
-struct Nowhere;
+struct NullSocket;
 
-impl AsyncUdpSocket for Nowhere {
+impl AsyncUdpSocket for NullSocket {
     fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
         Box::pin(Self)
     }
@@ -130,7 +130,7 @@ impl AsyncUdpSocket for Nowhere {
     }
 }
 
-impl UdpPoller for Nowhere {
+impl UdpPoller for NullSocket {
     fn poll_writable(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }

@@ -29,7 +29,7 @@ pub(crate) struct QuicStream {
 
 enum State {
     Unused,
-    /// In a mutex that is never locked, only to be `Sync`.
+    /// In a mutex that is never locked, only to make the type `Sync`.
     Opening(Mutex<Opening>),
     Open(quinn::SendStream, quinn::RecvStream),
 }
@@ -57,7 +57,8 @@ impl QuicStream {
                     })));
                 }
                 State::Opening(opening) => {
-                    let opening = opening.get_mut().unwrap_or_else(|broken| broken.into_inner());
+                    let opening =
+                        opening.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
                     match ready!(opening.as_mut().poll(cx)) {
                         Ok((send, recv)) => self.state = State::Open(send, recv),
                         Err(error) => {

@@ -16,7 +16,7 @@ use crate::connection_info::ConnectionInfo;
 use crate::connector::Connector;
 use crate::failure::{failure, io_failure};
 use crate::quic_sockets::Shared;
-use crate::quic_sockets::unanswered::Listening;
+use crate::quic_sockets::unanswered::PendingAttempt;
 use crate::quic_stream::{QuicStream, Role};
 
 /// Lower bound of the initial round-trip estimate: below it the probe timer (RFC 9002 §6.2) would
@@ -37,20 +37,20 @@ pub(super) async fn run(
     reporter: &Reporter,
 ) -> Result<Established, Failure> {
     let start_time = Instant::now();
-    let Started { mut connecting, mut info, socket, mut listening } =
+    let Started { mut connecting, mut info, socket, mut pending } =
         start(&attempt, connector, false).await?;
-    listening
-        .unless_ended(connecting.handshake_data())
+    pending
+        .unless_failed(connecting.handshake_data())
         .await?
         .map_err(|error| quic_failure::connection_failure(&error, Level::Started))?;
-    drop(listening);
+    drop(pending);
     info.timings.answered = Some(attempt.origin.elapsed());
     info.timings.transport = info.timings.answered;
     reporter.progress(Level::Transport, Some(start_time.elapsed())).await;
     let connection = connecting
         .await
         .map_err(|error| quic_failure::connection_failure(&error, Level::Transport))?;
-    socket.came_up();
+    socket.mark_connected();
     Ok(established(connection, info, attempt.origin))
 }
 
@@ -60,7 +60,7 @@ struct Started<'a> {
     /// What is known so far.
     info: ConnectionInfo,
     socket: &'a Shared,
-    listening: Listening,
+    pending: PendingAttempt,
 }
 
 /// Sends the first packet.
@@ -85,11 +85,11 @@ async fn start<'a>(
         .as_ref()
         .map_err(|detail| failure(Cause::Certificate, Level::Started, detail.clone()))?;
     let config = client_config(attempt, connector, early_data)?;
-    let listening = socket.unanswered.begin(peer);
+    let pending = socket.unanswered.register(peer);
     let connecting = endpoint
         .connect_with(config, peer, &name.to_str())
         .map_err(|error| quic_failure::start_failure(&error))?;
-    Ok(Started { connecting, info, socket, listening })
+    Ok(Started { connecting, info, socket, pending })
 }
 
 /// Returns the result once the handshake is complete.
@@ -113,7 +113,7 @@ pub(crate) struct EarlyQuic {
     pub(crate) info: ConnectionInfo,
     accepted: quinn::ZeroRttAccepted,
     origin: Instant,
-    listening: Listening,
+    pending: PendingAttempt,
 }
 
 /// Resumes a session with 0-RTT, if there is one that allows it.
@@ -121,20 +121,20 @@ pub(crate) async fn early(attempt: &Attempt, connector: &Connector) -> Option<Ea
     if !connector.early_data() {
         return None;
     }
-    let Started { connecting, mut info, socket, listening } =
+    let Started { connecting, mut info, socket, pending } =
         start(attempt, connector, true).await.ok()?;
     let (connection, accepted) = connecting.into_0rtt().ok()?;
-    socket.came_up();
+    socket.mark_connected();
     info.security = Security::Tls;
     info.protocol = Some("TLSv1.3");
     info.alpn = attempt.candidate.alpn.first().cloned();
-    Some(EarlyQuic { connection, info, accepted, origin: attempt.origin, listening })
+    Some(EarlyQuic { connection, info, accepted, origin: attempt.origin, pending })
 }
 
 impl EarlyQuic {
     /// Waits for the handshake, and returns whether the peer accepted the early data.
     pub(crate) async fn confirmed(mut self) -> Result<(Established, bool), Failure> {
-        let accepted = match self.listening.unless_ended(self.accepted).await {
+        let accepted = match self.pending.unless_failed(self.accepted).await {
             Ok(accepted) => accepted,
             Err(failure) => {
                 // Callers that already send on the connection must be notified of the failure.

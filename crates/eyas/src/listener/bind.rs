@@ -10,14 +10,14 @@ use crate::sockets::{self, Bound, StreamProtocol, Wanted};
 pub(super) fn bind(parameters: &ListenParameters) -> Result<Bound, Error> {
     let wanted = wanted(parameters)?;
     if wanted == Wanted::default() {
-        // SCTP alone has its sockets opened elsewhere.
+        // The sockets of SCTP are opened elsewhere.
         return Ok(Bound { address: parameters.address, tcp: None, udp: None });
     }
     let mut bound = sockets::bind(&[parameters.address], wanted)?;
     bound.pop().ok_or_else(|| Error::Parameters("no address is given".into()))
 }
 
-/// What the parameters ask for, if they make sense.
+/// Returns the sockets that the parameters request, if they are consistent.
 fn wanted(parameters: &ListenParameters) -> Result<Wanted, Error> {
     let mut wanted = Wanted::default();
     for transport in &parameters.transports {
@@ -29,14 +29,14 @@ fn wanted(parameters: &ListenParameters) -> Result<Wanted, Error> {
             return Err(Error::Parameters(why));
         }
     }
-    let wants = |transport| parameters.transports.contains(&transport);
-    wanted.stream = match (wants(Transport::Tcp), wants(Transport::Mptcp)) {
+    let requests = |transport| parameters.transports.contains(&transport);
+    wanted.stream = match (requests(Transport::Tcp), requests(Transport::Mptcp)) {
         (true, true) => Some(StreamProtocol::MptcpIfPossible),
         (false, true) => Some(StreamProtocol::Mptcp),
         (true, false) => Some(StreamProtocol::Tcp),
         (false, false) => None,
     };
-    wanted.udp = wants(Transport::Quic);
+    wanted.udp = requests(Transport::Quic);
     if parameters.transports.is_empty() {
         return Err(Error::Parameters("no transport was requested".into()));
     }

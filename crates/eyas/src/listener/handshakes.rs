@@ -1,8 +1,8 @@
-//! Handshakes under way: who has most of them gives way to who comes.
+//! Limits the handshakes in progress: the peer with the most of them loses one to a new peer.
 //!
-//! A peer that begins a handshake and says nothing more costs a place and, over TCP, a descriptor, for as
-//! long as a handshake may take. If places were waited for, a few hundred such peers would keep
-//! everybody out.
+//! A peer that begins a handshake and then stays silent occupies a slot and, over TCP, a descriptor
+//! until the handshake times out. If new peers had to wait for a slot, a few hundred such peers
+//! would lock everyone else out.
 
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
@@ -13,85 +13,87 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use crate::sockets::subscriber;
 
-/// Handshakes of one transport under way at once, unless this process may have so few descriptors that they
-/// would take more than [a share](SHARE) of them.
+/// The maximum number of handshakes in progress over one transport, unless the descriptor limit of
+/// this process is so low that they would use more than [a share](SHARE) of it.
 const MAX_HANDSHAKES: usize = 256;
 /// One in this many descriptors may belong to a peer whose handshake is in progress.
 const SHARE: usize = 4;
-/// The minimum limit, for which there is always room.
-const LEAST_HANDSHAKES: usize = 4;
+/// The minimum of that limit.
+const MIN_HANDSHAKES: usize = 4;
 
-/// The handshakes of one transport. Dropped, it ends them.
+/// The handshakes of one transport. Dropping it ends them.
 #[derive(Debug)]
 pub(super) struct Handshakes {
     tasks: JoinSet<()>,
-    most: usize,
-    /// The oldest first.
-    under_way: VecDeque<UnderWay>,
+    limit: usize,
+    /// Oldest first.
+    in_progress: VecDeque<InProgress>,
 }
 
 #[derive(Debug)]
-struct UnderWay {
+struct InProgress {
     from: IpAddr,
     task: AbortHandle,
 }
 
 impl Handshakes {
-    /// None yet.
+    /// Creates the limit for one transport.
     pub(super) fn new() -> Self {
         let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
         let share = usize::try_from(descriptors).unwrap_or(usize::MAX) / SHARE;
-        Self::at_most(share.clamp(LEAST_HANDSHAKES, MAX_HANDSHAKES))
+        Self::with_limit(share.clamp(MIN_HANDSHAKES, MAX_HANDSHAKES))
     }
 
-    fn at_most(most: usize) -> Self {
-        Self { tasks: JoinSet::new(), most, under_way: VecDeque::new() }
+    fn with_limit(limit: usize) -> Self {
+        Self { tasks: JoinSet::new(), limit, in_progress: VecDeque::new() }
     }
 
-    /// Begins the handshake of a peer, in the place of another one if all are taken.
+    /// Begins the handshake of a peer; evicts another one if the limit is reached.
     pub(super) fn begin(
         &mut self,
         from: IpAddr,
         handshake: impl Future<Output = ()> + Send + 'static,
     ) {
-        self.forget_ended();
-        if self.under_way.len() >= self.most {
-            self.make_room();
+        self.remove_finished();
+        if self.in_progress.len() >= self.limit {
+            self.evict_one();
         }
         let task = self.tasks.spawn(handshake);
-        self.under_way.push_back(UnderWay { from: subscriber(from), task });
+        self.in_progress.push_back(InProgress { from: subscriber(from), task });
     }
 
-    /// Ends the oldest handshake of the peer that has most of them, and says whether there was one.
-    pub(super) fn make_room(&mut self) -> bool {
-        self.forget_ended();
-        let oldest = oldest_of_most(self.under_way.iter().map(|one| one.from));
-        let gives_way = oldest.and_then(|oldest| self.under_way.remove(oldest));
-        if let Some(one) = &gives_way {
-            tracing::debug!(from = %one.from, "a handshake gives way");
+    /// Ends the oldest handshake of the peer with the most of them. Returns whether there was one.
+    pub(super) fn evict_one(&mut self) -> bool {
+        self.remove_finished();
+        let oldest = first_of_most_frequent(self.in_progress.iter().map(|one| one.from));
+        let evicted = oldest.and_then(|oldest| self.in_progress.remove(oldest));
+        if let Some(one) = &evicted {
+            tracing::debug!(from = %one.from, "a handshake was evicted");
             one.task.abort();
         }
-        gives_way.is_some()
+        evicted.is_some()
     }
 
-    /// Whether there are so many that a peer should show that it is where it says it is: a quarter of all.
+    /// Returns whether there are so many that new peers should have their addresses validated: a
+    /// quarter of the limit.
     #[cfg(feature = "quic")]
-    pub(super) fn are_many(&mut self) -> bool {
-        self.forget_ended();
-        self.under_way.len() >= self.most / 4
+    pub(super) fn is_busy(&mut self) -> bool {
+        self.remove_finished();
+        self.in_progress.len() >= self.limit / 4
     }
 
-    fn forget_ended(&mut self) {
+    fn remove_finished(&mut self) {
         while self.tasks.try_join_next().is_some() {}
-        self.under_way.retain(|one| !one.task.is_finished());
+        self.in_progress.retain(|one| !one.task.is_finished());
     }
 }
 
-/// The place of the first of those who are there most often; of two, the one whose first came earlier.
-fn oldest_of_most(all: impl Iterator<Item = IpAddr>) -> Option<usize> {
+/// Returns the index of the first entry of the address that occurs most often; in a tie, of the one
+/// whose first entry is earlier.
+fn first_of_most_frequent(addresses: impl Iterator<Item = IpAddr>) -> Option<usize> {
     let mut peers: HashMap<IpAddr, (usize, usize)> = HashMap::new();
-    for (place, from) in all.enumerate() {
-        peers.entry(from).or_insert((0, place)).0 += 1;
+    for (index, from) in addresses.enumerate() {
+        peers.entry(from).or_insert((0, index)).0 += 1;
     }
     let most = peers.into_values().max_by_key(|&(count, first)| (count, usize::MAX - first));
     most.map(|(_, first)| first)
@@ -108,8 +110,9 @@ mod tests {
     }
 
     #[test]
-    fn the_peer_with_the_most_handshakes_loses_its_oldest() {
-        let of = |numbers: &[u8]| oldest_of_most(numbers.iter().map(|number| peer(*number)));
+    fn the_oldest_handshake_of_the_busiest_peer_is_evicted() {
+        let of =
+            |numbers: &[u8]| first_of_most_frequent(numbers.iter().map(|number| peer(*number)));
         assert_eq!(of(&[]), None);
         assert_eq!(of(&[1, 2, 3]), Some(0));
         assert_eq!(of(&[1, 2, 3, 2]), Some(1));
@@ -117,20 +120,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_flood_ends_handshakes_of_its_own() {
-        const MOST: usize = 20;
-        let mut handshakes = Handshakes::at_most(MOST);
+    async fn a_flood_evicts_only_handshakes_of_the_same_peer() {
+        const LIMIT: usize = 20;
+        let mut handshakes = Handshakes::with_limit(LIMIT);
         handshakes.begin(peer(1), pending());
-        for _ in 0..3 * MOST {
+        for _ in 0..3 * LIMIT {
             handshakes.begin(peer(2), pending());
-            // Those that give way end when they are next run.
+            // Evicted tasks end when they are next polled.
             tokio::task::yield_now().await;
         }
         handshakes.begin(peer(3), pending());
         let of =
-            |number| handshakes.under_way.iter().filter(|one| one.from == peer(number)).count();
-        assert_eq!((of(1), of(2), of(3)), (1, MOST - 2, 1));
-        assert!(handshakes.tasks.len() <= MOST + 1, "{}", handshakes.tasks.len());
+            |number| handshakes.in_progress.iter().filter(|one| one.from == peer(number)).count();
+        assert_eq!((of(1), of(2), of(3)), (1, LIMIT - 2, 1));
+        assert!(handshakes.tasks.len() <= LIMIT + 1, "{}", handshakes.tasks.len());
     }
 
     #[tokio::test]
@@ -138,7 +141,7 @@ mod tests {
         let mut handshakes = Handshakes::new();
         handshakes.begin(peer(1), async {});
         tokio::task::yield_now().await;
-        assert!(!handshakes.make_room());
-        assert!(handshakes.under_way.is_empty());
+        assert!(!handshakes.evict_one());
+        assert!(handshakes.in_progress.is_empty());
     }
 }

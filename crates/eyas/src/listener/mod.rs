@@ -25,11 +25,11 @@ mod quic;
 mod sctp;
 mod stream;
 
-/// Connections that are ready and not yet accepted by the caller; beyond it new peers wait in
-/// the kernel's queue.
+/// The maximum number of connections that are ready and not yet accepted by the caller; beyond it,
+/// new peers wait in the kernel's queue.
 const MAX_BACKLOG: usize = 64;
-/// What a peer has for its handshake.
-const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
+/// How long the handshake of a peer may take.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The addresses, transports and identity of a listener.
 #[derive(Clone, Debug)]
@@ -37,7 +37,7 @@ pub struct ListenParameters {
     address: SocketAddr,
     transports: Vec<Transport>,
     security: Option<ServerIdentity>,
-    /// Which keys clients have to show; `None` asks them for none.
+    /// The keys that clients may have; `None` requests no client certificates.
     client_keys: Option<ClientKeys>,
     alpn: Vec<Alpn>,
     notices: Notices,
@@ -101,9 +101,9 @@ impl ListenParameters {
     #[must_use]
     pub fn client_keys(
         mut self,
-        may: impl Fn(&KeyFingerprint) -> bool + Send + Sync + 'static,
+        allowed: impl Fn(&KeyFingerprint) -> bool + Send + Sync + 'static,
     ) -> Self {
-        self.client_keys = Some(ClientKeys(Arc::new(may)));
+        self.client_keys = Some(ClientKeys(Arc::new(allowed)));
         self
     }
 
@@ -115,9 +115,9 @@ impl ListenParameters {
         self
     }
 
-    /// Calls `observer` with the reason while TCP and MPTCP peers cannot be accepted, for example because
-    /// the process has run out of descriptors. It is called at most every ten seconds, by the task that
-    /// accepts, so it must not block. Accepting resumes by itself.
+    /// Calls `observer` with the reason while TCP and MPTCP peers cannot be accepted, for example
+    /// because the process has run out of descriptors. It is called at most every ten seconds, by
+    /// the task that accepts, so it must not block. Accepting resumes by itself.
     #[must_use]
     pub fn notices(mut self, observer: impl Fn(String) + Send + Sync + 'static) -> Self {
         self.notices = Notices(Some(Arc::new(observer)));
@@ -172,13 +172,13 @@ impl ListenParameters {
 
     fn tls(&self) -> Result<Option<tokio_rustls::TlsAcceptor>, Error> {
         let Some(identity) = &self.security else { return Ok(None) };
-        let mut config = self.tls_of(identity)?;
+        let mut config = self.server_config(identity)?;
         config.alpn_protocols = self.stream_alpn();
         Ok(Some(tokio_rustls::TlsAcceptor::from(Arc::new(config))))
     }
 
-    /// What is common to TLS over all transports.
-    fn tls_of(&self, identity: &ServerIdentity) -> Result<rustls::ServerConfig, Error> {
+    /// Returns the TLS configuration that all transports share.
+    fn server_config(&self, identity: &ServerIdentity) -> Result<rustls::ServerConfig, Error> {
         match &self.client_keys {
             Some(clients) => identity.server_config_for(clients),
             None => identity.server_config(),
@@ -213,27 +213,28 @@ pub struct Listener {
 
 /// What every accepting task needs.
 #[derive(Clone)]
-struct Reception {
+struct AcceptContext {
     ready: mpsc::Sender<Connection>,
     notices: Notices,
 }
 
-impl Reception {
-    /// Waits until there is room for a connection that is ready; false once nobody wants one any more.
-    async fn has_room(&self) -> bool {
+impl AcceptContext {
+    /// Waits until the queue has space for another connection; returns false once the listener is
+    /// dropped.
+    async fn has_space(&self) -> bool {
         self.ready.reserve().await.is_ok()
     }
 
-    /// Tells why nobody can be accepted at the moment.
+    /// Reports why no peer can be accepted at the moment.
     fn notify(&self, error: &std::io::Error) {
-        tracing::warn!(%error, "cannot accept for the moment");
+        tracing::warn!(%error, "cannot accept at the moment");
         if let Some(notices) = &self.notices.0 {
             notices(crate::sockets::exhausted(error));
         }
     }
 }
 
-/// Who is told that nobody can be accepted at the moment.
+/// The caller's observer of errors while accepting.
 #[derive(Clone, Default)]
 struct Notices(Option<Arc<dyn Fn(String) + Send + Sync>>);
 
@@ -248,20 +249,20 @@ impl Listener {
     pub async fn bind(parameters: ListenParameters) -> Result<Self, Error> {
         let sockets = bind::bind(&parameters)?;
         let (sender, receiver) = mpsc::channel(MAX_BACKLOG);
-        let reception = Reception { ready: sender, notices: parameters.notices.clone() };
+        let context = AcceptContext { ready: sender, notices: parameters.notices.clone() };
         let mut tasks = JoinSet::new();
         let tls = parameters.tls()?;
         let address = sockets.address;
         if let Some(tcp) = sockets.tcp {
-            tasks.spawn(stream::accept_all(tcp, tls.clone(), reception.clone()));
+            tasks.spawn(stream::accept_all(tcp, tls.clone(), context.clone()));
         }
         #[cfg(feature = "sctp")]
         let (address, sctp, sctp_missing) = {
-            let sctp::Accepting { address, listener, missing } =
+            let sctp::SctpSockets { address, listener, missing } =
                 sctp::listen(&parameters, address)?;
             let listener = listener.map(Arc::new);
             if let Some(listener) = &listener {
-                tasks.spawn(sctp::accept_all(Arc::clone(listener), tls, reception.clone()));
+                tasks.spawn(sctp::accept_all(Arc::clone(listener), tls, context.clone()));
             }
             (address, listener, missing)
         };
@@ -270,7 +271,7 @@ impl Listener {
             None => None,
             Some(udp) => {
                 let endpoint = quic::endpoint(udp, &parameters)?;
-                tasks.spawn(quic::accept_all(endpoint.clone(), reception));
+                tasks.spawn(quic::accept_all(endpoint.clone(), context));
                 Some(endpoint)
             }
         };
@@ -323,7 +324,7 @@ impl Listener {
     }
 }
 
-/// How long ago that was.
+/// Returns the time since `start`.
 fn since(start: Instant) -> Option<Duration> {
     Some(start.elapsed())
 }

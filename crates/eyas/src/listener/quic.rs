@@ -8,7 +8,7 @@ use eyas_race::candidate::{Security, Transport};
 use quinn::crypto::rustls::QuicServerConfig;
 
 use super::handshakes::Handshakes;
-use super::{HANDSHAKE_TIME, ListenParameters, Reception, since};
+use super::{AcceptContext, HANDSHAKE_TIMEOUT, ListenParameters, since};
 use crate::attempt::quic::describe;
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::{ConnectionInfo, Timings};
@@ -22,7 +22,7 @@ pub(super) fn endpoint(
     let Some(identity) = &parameters.security else {
         return Err(Error::Parameters("QUIC needs an identity".into()));
     };
-    let mut tls = parameters.tls_of(identity)?;
+    let mut tls = parameters.server_config(identity)?;
     tls.alpn_protocols = parameters.quic_alpn();
     let tls = QuicServerConfig::try_from(tls)
         .map_err(|error| Error::Identity(format!("not usable for QUIC: {error}")))?;
@@ -34,25 +34,25 @@ pub(super) fn endpoint(
     Ok(quinn::Endpoint::new(quinn::EndpointConfig::default(), Some(config), socket, runtime)?)
 }
 
-pub(super) async fn accept_all(endpoint: quinn::Endpoint, reception: Reception) {
+pub(super) async fn accept_all(endpoint: quinn::Endpoint, context: AcceptContext) {
     let mut handshakes = Handshakes::new();
     let port = endpoint.local_addr().map_or(0, |address| address.port());
     while let Some(incoming) = endpoint.accept().await {
-        if reception.ready.capacity() == 0 {
-            // Unlike TCP's, a QUIC peer that waits would take it for a path that swallows UDP.
+        if context.ready.capacity() == 0 {
+            // Unlike with TCP, a QUIC peer that had to wait would assume that the path drops UDP.
             incoming.refuse();
             continue;
         }
-        // Whoever forges the addresses of others must not take their places (RFC 9000 §8.1.2).
-        if handshakes.are_many() && !incoming.remote_address_validated() {
-            // It fails for validated addresses alone.
+        // A peer with forged addresses must not occupy the slots of others (RFC 9000 §8.1.2).
+        if handshakes.is_busy() && !incoming.remote_address_validated() {
+            // It fails only if the address has been validated.
             let _ = incoming.retry();
             continue;
         }
-        let ready = reception.ready.clone();
+        let ready = context.ready.clone();
         let remote = incoming.remote_address();
         handshakes.begin(remote.ip(), async move {
-            match tokio::time::timeout(HANDSHAKE_TIME, shake(incoming, port)).await {
+            match tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake(incoming, port)).await {
                 Ok(Ok(connection)) => drop(ready.send(connection).await),
                 Ok(Err(error)) => tracing::debug!(%remote, %error, "QUIC handshake failed"),
                 Err(_) => tracing::debug!(%remote, "QUIC handshake took too long"),
@@ -61,7 +61,10 @@ pub(super) async fn accept_all(endpoint: quinn::Endpoint, reception: Reception) 
     }
 }
 
-async fn shake(incoming: quinn::Incoming, port: u16) -> Result<Connection, quinn::ConnectionError> {
+async fn handshake(
+    incoming: quinn::Incoming,
+    port: u16,
+) -> Result<Connection, quinn::ConnectionError> {
     let start = Instant::now();
     let local_ip = incoming.local_ip();
     let remote = incoming.remote_address();

@@ -11,7 +11,7 @@ use eyas_sctp::identifier::StreamId;
 use tokio_rustls::TlsAcceptor;
 
 use super::handshakes::Handshakes;
-use super::{HANDSHAKE_TIME, ListenParameters, Reception, since};
+use super::{AcceptContext, HANDSHAKE_TIMEOUT, ListenParameters, since};
 use crate::attempt::tls;
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::ConnectionInfo;
@@ -19,61 +19,61 @@ use crate::sctp::secured::{Role, Secured};
 use crate::sctp::{SctpAssociation, SctpListenParameters, SctpListener, SctpOverIp};
 use crate::{Connection, Error, Feedback, ServerIdentity};
 
-/// What accepts associations.
-pub(super) struct Accepting {
+/// The bound SCTP listener.
+pub(super) struct SctpSockets {
     /// The address, with the port number that all transports share.
     pub(super) address: SocketAddr,
     pub(super) listener: Option<SctpListener>,
-    /// Why SCTP inside UDP is not there, if it may be missing.
+    /// Why SCTP over UDP is not served, if it was optional.
     pub(super) missing: Option<String>,
 }
 
-/// Listens as the parameters want it, at the address that the other transports have.
+/// Listens as the parameters request, at the same address as the other transports.
 pub(super) fn listen(
     parameters: &ListenParameters,
     mut address: SocketAddr,
-) -> Result<Accepting, Error> {
-    let wants = |transport| parameters.transports.contains(&transport);
-    if !wants(Transport::Sctp) && !wants(Transport::SctpUdp) {
-        return Ok(Accepting { address, listener: None, missing: None });
+) -> Result<SctpSockets, Error> {
+    let requests = |transport| parameters.transports.contains(&transport);
+    if !requests(Transport::Sctp) && !requests(Transport::SctpUdp) {
+        return Ok(SctpSockets { address, listener: None, missing: None });
     }
-    let mut wanted = SctpListenParameters::new(address);
-    wanted.addresses = addresses(address, &parameters.sctp_addresses);
-    wanted.association = parameters.sctp_association.clone();
-    if !wants(Transport::Sctp) {
-        wanted.over_ip = SctpOverIp::No;
+    let mut sctp_parameters = SctpListenParameters::new(address);
+    sctp_parameters.addresses = addresses(address, &parameters.sctp_addresses);
+    sctp_parameters.association = parameters.sctp_association.clone();
+    if !requests(Transport::Sctp) {
+        sctp_parameters.over_ip = SctpOverIp::No;
     }
-    if !wants(Transport::SctpUdp) {
-        wanted.encapsulation_port = None;
+    if !requests(Transport::SctpUdp) {
+        sctp_parameters.encapsulation_port = None;
     } else {
-        wanted.encapsulation_port = Some(parameters.sctp_encapsulation_port);
+        sctp_parameters.encapsulation_port = Some(parameters.sctp_encapsulation_port);
     }
-    // A key that DTLS cannot use leaves the other ways as they are. Who has to be known must not come by
-    // DTLS, which asks clients for nothing.
+    // A key that DTLS cannot use does not affect the other transports. If clients must have known
+    // keys, DTLS is not served, because it does not request client certificates.
     if parameters.client_keys.is_none() {
-        wanted.dtls = parameters.security.clone().filter(ServerIdentity::suits_dtls);
+        sctp_parameters.dtls = parameters.security.clone().filter(ServerIdentity::suits_dtls);
     }
-    let listener = match SctpListener::bind(&wanted) {
+    let listener = match SctpListener::bind(&sctp_parameters) {
         Err(cause) if parameters.sctp_optional && address.port() != 0 => {
             let missing = Some(cause.to_string());
-            wanted.encapsulation_port = None;
-            // Without UDP nothing may be left to serve.
-            let listener = SctpListener::bind(&wanted).ok();
-            return Ok(Accepting { address, listener, missing });
+            sctp_parameters.encapsulation_port = None;
+            // Without UDP there may be nothing left to serve.
+            let listener = SctpListener::bind(&sctp_parameters).ok();
+            return Ok(SctpSockets { address, listener, missing });
         }
         bound => bound?,
     };
     address.set_port(listener.port());
-    Ok(Accepting { address, listener: Some(listener), missing: None })
+    Ok(SctpSockets { address, listener: Some(listener), missing: None })
 }
 
-/// Where SCTP is served: at the address of all transports and the further ones. One that stands for
-/// all addresses gives way to those that are named.
+/// Returns the addresses for SCTP: that of all transports and the further ones. An unspecified
+/// address is left out if there are further ones.
 fn addresses(address: SocketAddr, further: &[IpAddr]) -> Vec<SocketAddr> {
     let further = further.iter().map(|ip| SocketAddr::new(*ip, address.port()));
-    let own = Some(address).filter(|one| !one.ip().is_unspecified() || further.len() == 0);
+    let main = Some(address).filter(|address| !address.ip().is_unspecified() || further.len() == 0);
     let mut addresses = Vec::new();
-    for one in own.into_iter().chain(further) {
+    for one in main.into_iter().chain(further) {
         if !addresses.contains(&one) {
             addresses.push(one);
         }
@@ -85,18 +85,19 @@ fn addresses(address: SocketAddr, further: &[IpAddr]) -> Vec<SocketAddr> {
 pub(super) async fn accept_all(
     listener: Arc<SctpListener>,
     tls: Option<TlsAcceptor>,
-    reception: Reception,
+    context: AcceptContext,
 ) {
     let mut handshakes = Handshakes::new();
-    while reception.has_room().await {
-        let (association, guarded_by) = tokio::select! {
-            association = listener.accept() => (association, tls.clone().map_or(Guard::None, Guard::Tls)),
-            association = listener.accept_dtls() => (association, Guard::Dtls),
+    while context.has_space().await {
+        let (association, protection) = tokio::select! {
+            association = listener.accept() => (association, tls.clone().map_or(Protection::None, Protection::Tls)),
+            association = listener.accept_dtls() => (association, Protection::Dtls),
         };
         let Some(remote) = association.remote() else { continue };
-        let ready = reception.ready.clone();
+        let ready = context.ready.clone();
         handshakes.begin(remote.ip(), async move {
-            match tokio::time::timeout(HANDSHAKE_TIME, shake(association, guarded_by)).await {
+            match tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake(association, protection)).await
+            {
                 Ok(Ok(connection)) => drop(ready.send(connection).await),
                 Ok(Err(error)) => tracing::debug!(%error, "handshake over SCTP failed"),
                 Err(_) => tracing::debug!("handshake over SCTP took too long"),
@@ -106,16 +107,16 @@ pub(super) async fn accept_all(
 }
 
 /// What protects an association.
-enum Guard {
+enum Protection {
     /// Nothing.
     None,
     /// TLS on its stream (RFC 3436).
     Tls(TlsAcceptor),
-    /// DTLS below it (RFC 8261), which is up already.
+    /// DTLS below it (RFC 8261), which is already established.
     Dtls,
 }
 
-async fn shake(association: SctpAssociation, guard: Guard) -> io::Result<Connection> {
+async fn handshake(association: SctpAssociation, protection: Protection) -> io::Result<Connection> {
     let start = Instant::now();
     let remote = association.remote().ok_or(io::ErrorKind::NotConnected)?;
     let transport = match association.is_encapsulated() {
@@ -124,8 +125,8 @@ async fn shake(association: SctpAssociation, guard: Guard) -> io::Result<Connect
     };
     let mut info = ConnectionInfo::accepted(transport, association.local_address(), remote);
     let stream = association.stream(StreamId(0))?;
-    let Guard::Tls(acceptor) = guard else {
-        if matches!(guard, Guard::Dtls) {
+    let Protection::Tls(acceptor) = protection else {
+        if matches!(protection, Protection::Dtls) {
             info.security = Security::Dtls;
         }
         let transport = ByteTransport::Sctp(Box::new(stream));

@@ -10,53 +10,54 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
 use super::handshakes::Handshakes;
-use super::{HANDSHAKE_TIME, Reception, since};
+use super::{AcceptContext, HANDSHAKE_TIMEOUT, since};
 use crate::attempt::{mptcp, tls};
 use crate::byte_stream::ByteTransport;
 use crate::connection_info::ConnectionInfo;
 use crate::sockets::Throttle;
 use crate::{Connection, Feedback};
 
-/// The pause after the operating system had no descriptor or memory for another connection.
+/// The pause after the operating system ran out of descriptors or memory.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) async fn accept_all(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
-    reception: Reception,
+    context: AcceptContext,
 ) {
     let mut handshakes = Handshakes::new();
     let throttle = Throttle::default();
-    while reception.has_room().await {
+    while context.has_space().await {
         match listener.accept().await {
             Ok((stream, remote)) => {
-                let (tls, ready) = (tls.clone(), reception.ready.clone());
+                let (tls, ready) = (tls.clone(), context.ready.clone());
                 handshakes.begin(remote.ip(), async move {
-                    let shaken = tokio::time::timeout(HANDSHAKE_TIME, shake(stream, remote, tls));
-                    match shaken.await {
+                    let outcome =
+                        tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake(stream, remote, tls));
+                    match outcome.await {
                         Ok(Ok(connection)) => drop(ready.send(connection).await),
                         Ok(Err(error)) => tracing::debug!(%remote, %error, "handshake failed"),
                         Err(_) => tracing::debug!(%remote, "handshake took too long"),
                     }
                 });
             }
-            Err(error) if is_of_the_peer(&error) => {
+            Err(error) if concerns_only_peer(&error) => {
                 tracing::debug!(%error, "a peer left before it was accepted");
             }
             Err(error) => {
                 if throttle.permits() {
-                    reception.notify(&error);
+                    context.notify(&error);
                 }
-                // Who has not finished a handshake has a descriptor that others could use.
-                handshakes.make_room();
+                // Free the descriptor of an unfinished handshake.
+                handshakes.evict_one();
                 tokio::time::sleep(EXHAUSTED_PAUSE).await;
             }
         }
     }
 }
 
-/// Errors that say something about one peer, not about this machine.
-fn is_of_the_peer(error: &io::Error) -> bool {
+/// Returns whether an error concerns one peer, not this machine.
+fn concerns_only_peer(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::ConnectionAborted
@@ -66,7 +67,7 @@ fn is_of_the_peer(error: &io::Error) -> bool {
     )
 }
 
-async fn shake(
+async fn handshake(
     stream: TcpStream,
     remote: SocketAddr,
     tls: Option<TlsAcceptor>,

@@ -8,12 +8,12 @@ use eyas_race::evidence::NetworkId;
 use eyas_race::memory::{Config, Entry, Key, Record, forget_row, learn_rows};
 use eyas_race::target::Host;
 
-use super::place::{self, FileId, Found, Trouble};
+use super::inspection::{self, FileError, FileId, Inspection};
 use super::set_aside::set_aside;
 use super::sqlite::Sqlite;
-use super::{Lesson, Secret};
+use super::{Observation, Secret};
 
-/// Rows kept in this process because the file did not take them.
+/// The maximum number of rows kept in this process because they could not be written.
 const MAX_UNWRITTEN: usize = 1_000;
 
 /// A result that always exists, with warnings for the caller.
@@ -23,24 +23,24 @@ pub(super) struct Outcome<T> {
     pub(super) warnings: Vec<String>,
 }
 
-/// Returns whether a file in which damage was detected opens now without errors.
+/// Returns whether a file in which damage was detected can now be opened without errors.
 fn is_sound(path: &Path, config: &Config, now: Duration) -> bool {
-    let opened = Sqlite::open(path, Secret::drawn(), config, now);
+    let opened = Sqlite::open(path, Secret::random(), config, now);
     opened.and_then(|file| file.check()).is_ok()
 }
 
-/// A memory file. What it does not take stays in this process.
+/// A memory file. What cannot be written to it stays in this process.
 #[derive(Debug)]
 pub(super) struct File {
     path: PathBuf,
     sqlite: Option<Sqlite>,
-    /// Which file was opened last under that path.
+    /// The identity of the file that was last opened at that path.
     id: Option<FileId>,
     secret: Secret,
-    /// Newer than the contents of the file.
+    /// Rows that are newer than those in the file.
     unwritten: BTreeMap<Key, Entry>,
-    /// Whether the last write failed: a problem is reported once.
-    in_trouble: bool,
+    /// Whether the last write failed; a problem is reported only once.
+    is_failing: bool,
 }
 
 impl File {
@@ -54,24 +54,24 @@ impl File {
             path: path.to_owned(),
             sqlite: None,
             id: None,
-            secret: Secret::of_process(),
+            secret: Secret::for_process(),
             unwritten: BTreeMap::new(),
-            in_trouble: false,
+            is_failing: false,
         };
-        let mut opened = file.reopen(Secret::drawn(), config, now);
-        if let Err(Trouble::Damaged(why)) = &opened {
+        let mut opened = file.reopen(Secret::random(), config, now);
+        if let Err(FileError::Damaged(why)) = &opened {
             let is_sound = || is_sound(path, config, now);
-            warnings.push(file.put_aside(why, is_sound, now));
-            opened = file.reopen(Secret::drawn(), config, now);
+            warnings.push(file.set_aside_damaged(why, is_sound, now));
+            opened = file.reopen(Secret::random(), config, now);
         }
         match opened {
             Ok(warning) => warnings.extend(warning),
-            Err(trouble @ Trouble::NotOurs(_)) => warnings.push(format!(
-                "{} {trouble}; nothing was changed, and what is learnt is lost when the program ends",
+            Err(error @ FileError::NotOurs(_)) => warnings.push(format!(
+                "{} {error}; nothing was changed, and what is learnt is lost when the program ends",
                 path.display()
             )),
-            Err(trouble) => warnings.push(format!(
-                "memory file {} cannot be used: {trouble}; what is learnt is lost when the \
+            Err(error) => warnings.push(format!(
+                "memory file {} cannot be used: {error}; what is learnt is lost when the \
                  program ends",
                 path.display()
             )),
@@ -85,17 +85,16 @@ impl File {
         secret: Secret,
         config: &Config,
         now: Duration,
-    ) -> Result<Option<String>, Trouble> {
-        let found = place::inspect(&self.path)?;
-        let place = match found {
-            Found::Nothing => place::make(&self.path)?,
-            Found::Usable(place) => place,
+    ) -> Result<Option<String>, FileError> {
+        let file = match inspection::inspect(&self.path)? {
+            Inspection::Missing => inspection::create(&self.path)?,
+            Inspection::Usable(file) => file,
         };
-        self.id = Some(place.id);
-        let sqlite = Sqlite::open(&place.path, secret, config, now)?;
+        self.id = Some(file.id);
+        let sqlite = Sqlite::open(&file.path, secret, config, now)?;
         self.secret = sqlite.secret()?;
         self.sqlite = Some(sqlite);
-        Ok(place.is_open_to_others().then(|| {
+        Ok(file.is_open_to_others().then(|| {
             format!(
                 "memory file {} can be read by other users; chmod 600 keeps it to you",
                 self.path.display()
@@ -113,7 +112,12 @@ impl File {
         self.secret
     }
 
-    fn put_aside(&mut self, why: &str, is_sound: impl FnOnce() -> bool, now: Duration) -> String {
+    fn set_aside_damaged(
+        &mut self,
+        why: &str,
+        is_sound: impl FnOnce() -> bool,
+        now: Duration,
+    ) -> String {
         self.sqlite = None;
         let path = self.path.display();
         match self.id.map(|id| set_aside(&self.path, id, is_sound, now)) {
@@ -133,28 +137,28 @@ impl File {
         }
     }
 
-    /// Executes an operation on the file, and reports a failure at most once.
+    /// Executes an operation on the file, and reports repeated failures only once.
     fn with_file<T: Default>(
         &mut self,
-        action: impl FnOnce(&mut Sqlite) -> Result<T, Trouble>,
+        action: impl FnOnce(&mut Sqlite) -> Result<T, FileError>,
     ) -> (Option<T>, Vec<String>) {
         let Some(sqlite) = &mut self.sqlite else { return (None, Vec::new()) };
         match action(sqlite) {
             Ok(value) => (Some(value), Vec::new()),
-            Err(Trouble::Damaged(why)) => {
-                // What was open has its files to itself: damage there is damage.
-                let warning = self.put_aside(&why, || false, super::now());
+            Err(FileError::Damaged(why)) => {
+                // No other process replaces the companions of an open file, so this is real damage.
+                let warning = self.set_aside_damaged(&why, || false, super::now());
                 let mut warnings = vec![warning];
                 // Holders of the secret continue to name networks with it.
                 let opened = self.reopen(self.secret, &Config::default(), super::now());
-                warnings.extend(opened.err().map(|trouble| trouble.to_string()));
+                warnings.extend(opened.err().map(|error| error.to_string()));
                 (None, warnings)
             }
-            Err(_) if self.in_trouble => (None, Vec::new()),
-            Err(trouble) => {
-                self.in_trouble = true;
+            Err(_) if self.is_failing => (None, Vec::new()),
+            Err(error) => {
+                self.is_failing = true;
                 let warning = format!(
-                    "memory file {}: {trouble}; what is learnt stays in this process meanwhile",
+                    "memory file {}: {error}; what is learnt stays in this process meanwhile",
                     self.path.display()
                 );
                 (None, vec![warning])
@@ -181,27 +185,27 @@ impl File {
     ) -> Outcome<BTreeMap<Key, Entry>> {
         let (rows, warnings) = self.with_file(|sqlite| sqlite.rows_for(network, host));
         let mut rows: BTreeMap<Key, Entry> = rows.unwrap_or_default().into_iter().collect();
-        let of_race = self.unwritten.iter().filter(|(key, _)| {
-            key.network == *network && key.host().is_none_or(|about| about == host)
+        let matching = self.unwritten.iter().filter(|(key, _)| {
+            key.network == *network && key.host().is_none_or(|row_host| row_host == host)
         });
-        rows.extend(of_race.map(|(key, entry)| (key.clone(), entry.clone())));
+        rows.extend(matching.map(|(key, entry)| (key.clone(), entry.clone())));
         Outcome { value: rows, warnings }
     }
 
-    pub(super) fn learn(&mut self, lesson: &Lesson, config: &Config) -> Outcome<()> {
-        let (learnt, warnings) = self.with_file(|sqlite| sqlite.learn(lesson, config));
+    pub(super) fn learn(&mut self, observation: &Observation, config: &Config) -> Outcome<()> {
+        let (learnt, warnings) = self.with_file(|sqlite| sqlite.learn(observation, config));
         if learnt.is_some() {
-            self.in_trouble = false;
+            self.is_failing = false;
         }
         let unwritten = &mut self.unwritten;
         if learnt.is_some() && unwritten.is_empty() {
             return Outcome { value: (), warnings };
         }
         let existing = &mut |key: &Key| unwritten.get(key).cloned();
-        let rows = learn_rows(existing, &lesson.evidence, &lesson.trust, config);
+        let rows = learn_rows(existing, &observation.evidence, &observation.trust, config);
         for (key, entry) in rows {
             if learnt.is_some() {
-                // The file has taken it, and speaks for itself again.
+                // The row is in the file again.
                 unwritten.remove(&key);
             } else {
                 unwritten.insert(key, entry);
@@ -220,9 +224,9 @@ impl File {
             .into_iter()
             .filter_map(|(key, entry)| forget_row(&key, entry, host).map(|entry| (key, entry)))
             .collect();
-        let here = before - self.unwritten.len();
+        let unwritten = before - self.unwritten.len();
         let (deleted, warnings) = self.with_file(|sqlite| sqlite.forget(host));
-        Outcome { value: here + deleted.unwrap_or_default(), warnings }
+        Outcome { value: unwritten + deleted.unwrap_or_default(), warnings }
     }
 
     pub(super) fn clear(&mut self) -> Outcome<()> {
@@ -244,7 +248,7 @@ impl File {
 
     /// Simulates a query that detects a damaged page.
     pub(super) fn find_damage(&mut self) -> Vec<String> {
-        self.with_file::<()>(|_| Err(Trouble::Damaged("the test wants it so".into()))).1
+        self.with_file::<()>(|_| Err(FileError::Damaged("simulated by a test".into()))).1
     }
 
     fn pragma(&mut self, name: &str, value: &str) {

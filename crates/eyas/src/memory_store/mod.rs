@@ -12,7 +12,7 @@ use eyas_race::target::Host;
 #[cfg(feature = "sqlite")]
 mod file;
 #[cfg(feature = "sqlite")]
-mod place;
+mod inspection;
 mod secret;
 #[cfg(feature = "sqlite")]
 mod set_aside;
@@ -23,7 +23,7 @@ mod sqlite;
 use file::File;
 pub(crate) use secret::Secret;
 
-/// Warnings kept for the caller; the oldest go first.
+/// The maximum number of warnings kept for the caller; beyond it, the oldest are dropped.
 #[cfg(feature = "sqlite")]
 const MAX_WARNINGS: usize = 32;
 
@@ -39,7 +39,7 @@ pub struct MemoryStore {
     handle: Arc<Handle>,
 }
 
-/// The state that clones share; the last one writes what is still pending.
+/// The state that clones share; dropping the last one writes what is still queued.
 #[derive(Debug)]
 struct Handle(Arc<Inner>);
 
@@ -52,29 +52,30 @@ impl Drop for Handle {
 #[derive(Debug)]
 struct Inner {
     config: Config,
-    keeps_nothing: bool,
-    /// Whether writing waits for a disk.
-    is_slow: bool,
-    kept: Mutex<Kept>,
-    /// Learnt and not yet written; emptied only while holding `kept`, which preserves the order.
-    queued: Mutex<VecDeque<Lesson>>,
+    is_disabled: bool,
+    /// Whether writing waits for the disk.
+    writes_to_disk: bool,
+    storage: Mutex<Storage>,
+    /// Observations not yet written; emptied only while holding `storage`, which preserves the
+    /// order.
+    queued: Mutex<VecDeque<Observation>>,
     warnings: Mutex<VecDeque<String>>,
 }
 
-/// One outcome, with the facts that a race does not know.
+/// The outcome of an attempt, with facts that the race does not know.
 #[derive(Debug)]
-pub(crate) struct Lesson {
+pub(crate) struct Observation {
     pub(crate) evidence: Evidence,
     /// Whom the attempt trusted.
     pub(crate) trust: Trust,
-    /// What people call the network, if that is known.
+    /// The readable name of the network, if known.
     pub(crate) network_name: Option<String>,
 }
 
 #[derive(Debug)]
-enum Kept {
-    Nowhere,
-    Here(Memory),
+enum Storage {
+    Disabled,
+    Memory(Memory),
     #[cfg(feature = "sqlite")]
     File(Box<File>),
 }
@@ -100,7 +101,7 @@ impl MemoryStore {
     pub fn open_with(path: impl AsRef<std::path::Path>, config: Config) -> Self {
         let mut warnings = Vec::new();
         let file = File::open(path.as_ref(), &config, now(), &mut warnings);
-        let store = Self::new(config, Kept::File(Box::new(file)));
+        let store = Self::new(config, Storage::File(Box::new(file)));
         store.inner().warn(warnings);
         store
     }
@@ -117,21 +118,21 @@ impl MemoryStore {
         for Record { key, entry } in records {
             memory.insert(key, entry);
         }
-        Self::new(config, Kept::Here(memory))
+        Self::new(config, Storage::Memory(memory))
     }
 
     /// Stores nothing and knows nothing: private mode.
     pub fn none() -> Self {
-        Self::new(Config::default(), Kept::Nowhere)
+        Self::new(Config::default(), Storage::Disabled)
     }
 
-    fn new(config: Config, kept: Kept) -> Self {
-        let is_slow = !matches!(kept, Kept::Nowhere | Kept::Here(_));
+    fn new(config: Config, storage: Storage) -> Self {
+        let writes_to_disk = !matches!(storage, Storage::Disabled | Storage::Memory(_));
         let inner = Inner {
             config,
-            keeps_nothing: matches!(kept, Kept::Nowhere),
-            is_slow,
-            kept: Mutex::new(kept),
+            is_disabled: matches!(storage, Storage::Disabled),
+            writes_to_disk,
+            storage: Mutex::new(storage),
             queued: Mutex::default(),
             warnings: Mutex::default(),
         };
@@ -140,19 +141,19 @@ impl MemoryStore {
 
     /// Returns whether the memory outlives this process: there is a file, and it can be used.
     pub fn is_persistent(&self) -> bool {
-        match &*self.kept() {
-            Kept::Nowhere | Kept::Here(_) => false,
+        match &*self.storage() {
+            Storage::Disabled | Storage::Memory(_) => false,
             #[cfg(feature = "sqlite")]
-            Kept::File(file) => file.is_open(),
+            Storage::File(file) => file.is_open(),
         }
     }
 
-    /// Returns the secret for names that belong to this memory.
+    /// Returns the secret for the names in this memory.
     pub(crate) fn secret(&self) -> Secret {
-        match &*self.kept() {
-            Kept::Nowhere | Kept::Here(_) => Secret::of_process(),
+        match &*self.storage() {
+            Storage::Disabled | Storage::Memory(_) => Secret::for_process(),
             #[cfg(feature = "sqlite")]
-            Kept::File(file) => file.secret(),
+            Storage::File(file) => file.secret(),
         }
     }
 
@@ -164,11 +165,11 @@ impl MemoryStore {
     /// Returns every row that has not expired, ordered by key.
     pub fn entries(&self) -> Vec<Record> {
         let now = now();
-        let mut records = match &mut *self.kept() {
-            Kept::Nowhere => Vec::new(),
-            Kept::Here(memory) => memory.records().collect(),
+        let mut records = match &mut *self.storage() {
+            Storage::Disabled => Vec::new(),
+            Storage::Memory(memory) => memory.records().collect(),
             #[cfg(feature = "sqlite")]
-            Kept::File(file) => self.heed(file.records()),
+            Storage::File(file) => self.unwrap_outcome(file.records()),
         };
         records.retain(|record| !record.entry.is_expired(now, &self.inner().config));
         records
@@ -176,28 +177,28 @@ impl MemoryStore {
 
     /// Deletes what is known about this host on every network. Returns the number of rows deleted.
     pub fn forget(&self, host: &Host) -> usize {
-        match &mut *self.kept() {
-            Kept::Nowhere => 0,
-            Kept::Here(memory) => memory.forget(host),
+        match &mut *self.storage() {
+            Storage::Disabled => 0,
+            Storage::Memory(memory) => memory.forget(host),
             #[cfg(feature = "sqlite")]
-            Kept::File(file) => self.heed(file.forget(host)),
+            Storage::File(file) => self.unwrap_outcome(file.forget(host)),
         }
     }
 
     /// Deletes everything. A file also gets a new secret, so that the network names of programs
     /// started from now on cannot be linked to those used before.
     pub fn clear(&self) {
-        match &mut *self.kept() {
-            Kept::Nowhere => {}
-            Kept::Here(memory) => memory.clear(),
+        match &mut *self.storage() {
+            Storage::Disabled => {}
+            Storage::Memory(memory) => memory.clear(),
             #[cfg(feature = "sqlite")]
-            Kept::File(file) => self.heed(file.clear()),
+            Storage::File(file) => self.unwrap_outcome(file.clear()),
         }
     }
 
     /// Returns the problems with the file so far, as text for people. Each is returned once.
     pub fn warnings(&self) -> Vec<String> {
-        // What is still to be written may go wrong too.
+        // Writing what is still queued may fail, too.
         self.inner().write_queued();
         lock(&self.inner().warnings).drain(..).collect()
     }
@@ -205,12 +206,12 @@ impl MemoryStore {
     /// Returns what a race with this host on this network, under this trust, needs to know.
     pub fn view(&self, network: &NetworkId, host: &Host, trust: &Trust) -> View {
         let now = now();
-        match &mut *self.kept() {
-            Kept::Nowhere => View::empty(),
-            Kept::Here(memory) => memory.view(network, host, trust, now),
+        match &mut *self.storage() {
+            Storage::Disabled => View::empty(),
+            Storage::Memory(memory) => memory.view(network, host, trust, now),
             #[cfg(feature = "sqlite")]
-            Kept::File(file) => {
-                let rows = self.heed(file.rows_for(network, host));
+            Storage::File(file) => {
+                let rows = self.unwrap_outcome(file.rows_for(network, host));
                 View::from_rows(rows, trust, now, &self.inner().config)
             }
         }
@@ -219,35 +220,35 @@ impl MemoryStore {
     /// Stores one outcome that was seen under this trust.
     pub fn learn(&self, evidence: &Evidence, trust: &Trust) {
         let (evidence, trust) = (evidence.clone(), trust.clone());
-        let lesson = Lesson { evidence, trust, network_name: None };
-        self.inner().learn(&mut self.kept(), &lesson);
+        let observation = Observation { evidence, trust, network_name: None };
+        self.inner().learn(&mut self.storage(), &observation);
     }
 
-    /// Returns whether there is no point in reporting anything to it.
-    pub(crate) fn keeps_nothing(&self) -> bool {
-        self.inner().keeps_nothing
+    /// Returns whether the store ignores everything that is reported to it.
+    pub(crate) fn is_disabled(&self) -> bool {
+        self.inner().is_disabled
     }
 
-    /// Takes one outcome in without waiting for the disk. Whoever looks into this store sees it.
-    pub(crate) fn learn_soon(&self, lesson: Lesson) {
+    /// Stores one outcome without waiting for the disk. It is visible in this store at once.
+    pub(crate) fn learn_in_background(&self, observation: Observation) {
         let queued = {
             let mut queued = lock(&self.inner().queued);
-            queued.push_back(lesson);
+            queued.push_back(observation);
             queued.len()
         };
         let inner = Arc::clone(self.inner());
         match tokio::runtime::Handle::try_current() {
-            Ok(runtime) if inner.is_slow && queued < MAX_QUEUED => {
+            Ok(runtime) if inner.writes_to_disk && queued < MAX_QUEUED => {
                 drop(runtime.spawn_blocking(move || inner.write_queued()));
             }
             _ => inner.write_queued(),
         }
     }
 
-    /// Waits until all that was learnt so far is written.
-    pub(crate) async fn settle(&self) {
+    /// Waits until everything learnt so far is written.
+    pub(crate) async fn flush(&self) {
         let inner = Arc::clone(self.inner());
-        if inner.is_slow && !inner.is_settled() {
+        if inner.writes_to_disk && !inner.is_flushed() {
             // If the runtime is being shut down, the last handle writes.
             let _ = tokio::task::spawn_blocking(move || inner.write_queued()).await;
         }
@@ -258,52 +259,52 @@ impl MemoryStore {
     }
 
     /// Returns the stored rows, including everything learnt so far.
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.inner().up_to_date()
+    fn storage(&self) -> MutexGuard<'_, Storage> {
+        self.inner().write_and_lock()
     }
 
     #[cfg(feature = "sqlite")]
-    fn heed<T>(&self, outcome: file::Outcome<T>) -> T {
-        self.inner().heed(outcome)
+    fn unwrap_outcome<T>(&self, outcome: file::Outcome<T>) -> T {
+        self.inner().unwrap_outcome(outcome)
     }
 }
 
 impl Inner {
     fn write_queued(&self) {
-        drop(self.up_to_date());
+        drop(self.write_and_lock());
     }
 
-    /// Returns whether nothing is queued or being written: a writer holds `kept` from before it
+    /// Returns whether nothing is queued or being written: a writer holds `storage` from before it
     /// takes something from the queue until it is on disk.
-    fn is_settled(&self) -> bool {
-        self.kept.try_lock().is_ok_and(|_kept| lock(&self.queued).is_empty())
+    fn is_flushed(&self) -> bool {
+        self.storage.try_lock().is_ok_and(|_storage| lock(&self.queued).is_empty())
     }
 
-    fn up_to_date(&self) -> MutexGuard<'_, Kept> {
-        let mut kept = lock(&self.kept);
+    fn write_and_lock(&self) -> MutexGuard<'_, Storage> {
+        let mut storage = lock(&self.storage);
         loop {
-            let Some(lesson) = lock(&self.queued).pop_front() else { return kept };
-            self.learn(&mut kept, &lesson);
+            let Some(observation) = lock(&self.queued).pop_front() else { return storage };
+            self.learn(&mut storage, &observation);
         }
     }
 
-    fn learn(&self, kept: &mut Kept, lesson: &Lesson) {
-        match kept {
-            Kept::Nowhere => {}
-            Kept::Here(memory) => {
-                let Lesson { evidence, trust, network_name } = lesson;
+    fn learn(&self, storage: &mut Storage, observation: &Observation) {
+        match storage {
+            Storage::Disabled => {}
+            Storage::Memory(memory) => {
+                let Observation { evidence, trust, network_name } = observation;
                 memory.learn(evidence, trust);
                 if let Some(name) = network_name {
                     memory.name_network(&evidence.network, name, evidence.at);
                 }
             }
             #[cfg(feature = "sqlite")]
-            Kept::File(file) => self.heed(file.learn(lesson, &self.config)),
+            Storage::File(file) => self.unwrap_outcome(file.learn(observation, &self.config)),
         }
     }
 
     #[cfg(feature = "sqlite")]
-    fn heed<T>(&self, outcome: file::Outcome<T>) -> T {
+    fn unwrap_outcome<T>(&self, outcome: file::Outcome<T>) -> T {
         self.warn(outcome.warnings);
         outcome.value
     }

@@ -8,23 +8,25 @@ use hmac::{Hmac, KeyInit, Mac};
 use rustls::crypto::ring::default_provider;
 use sha2::Sha256;
 
-/// The secret of an installation. Networks and trust settings are named by hashes under this key, so
-/// that what leaves the machine in a trace or in JSON can neither be linked with what another
-/// installation calls the same network nor be found out by trying.
+/// The secret of an installation. Networks and trust settings are named by hashes under this key,
+/// so that what leaves the machine in a trace or in JSON can neither be linked with the name that
+/// another installation has for the same network nor be found by exhaustive search.
 ///
-/// It lies in the memory file. Memories without a file share one that is drawn for the process.
+/// It is stored in the memory file. Memories without a file share one that is generated for the
+/// process.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Secret([u8; Self::LEN]);
 
 impl Secret {
-    /// Its length in bytes: that of the hash, as RFC 2104 §3 wants it.
+    /// Its length in bytes: that of the hash, as RFC 2104 §3 recommends.
     pub(crate) const LEN: usize = 32;
 
-    pub(crate) fn drawn() -> Self {
+    /// Generates a random secret.
+    pub(crate) fn random() -> Self {
         let mut bytes = [0; Self::LEN];
         if default_provider().secure_random.fill(&mut bytes).is_err() {
-            // Without a source of randomness no TLS works either; the keys of the standard
-            // library's maps still tell this process from others.
+            // Without a source of randomness TLS does not work either; the keys of the standard
+            // library's maps still distinguish this process from others.
             for (number, part) in bytes.chunks_mut(8).enumerate() {
                 part.copy_from_slice(&RandomState::new().hash_one(number).to_ne_bytes());
             }
@@ -33,9 +35,9 @@ impl Secret {
     }
 
     /// Returns the secret of this process, for memories without a file.
-    pub(crate) fn of_process() -> Self {
+    pub(crate) fn for_process() -> Self {
         static SECRET: OnceLock<Secret> = OnceLock::new();
-        *SECRET.get_or_init(Self::drawn)
+        *SECRET.get_or_init(Self::random)
     }
 
     #[cfg(feature = "sqlite")]
@@ -49,9 +51,9 @@ impl Secret {
     }
 
     /// Returns 64 bits of HMAC-SHA-256 (RFC 2104) in hexadecimal: enough to distinguish the few
-    /// things that one machine sees. `purpose` separates names of different kinds.
+    /// networks and trust settings of one machine. `purpose` separates names of different kinds.
     pub(crate) fn name(&self, purpose: &str, what: &[u8]) -> String {
-        // The key of a whole block, as HMAC itself fills it up.
+        // A key of a whole block, padded as HMAC itself does it.
         let mut key = [0; 64];
         key[..Self::LEN].copy_from_slice(&self.0);
         let mut mac = Hmac::<Sha256>::new(&key.into());
@@ -63,7 +65,7 @@ impl Secret {
     }
 }
 
-/// A secret is not shown.
+/// Does not show the secret.
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret")
@@ -80,11 +82,11 @@ mod tests {
         assert_eq!(one.name("network", b"home"), one.name("network", b"home"));
         assert_ne!(one.name("network", b"home"), other.name("network", b"home"));
         assert_ne!(one.name("network", b"home"), one.name("trust", b"home"));
-        assert_eq!(Secret::of_process(), Secret::of_process());
-        assert_ne!(Secret::drawn(), Secret::drawn());
+        assert_eq!(Secret::for_process(), Secret::for_process());
+        assert_ne!(Secret::random(), Secret::random());
     }
 
-    /// As Python's `hmac` has it.
+    /// The expected value is from Python's `hmac`.
     #[test]
     fn a_name_is_the_beginning_of_hmac_sha_256() {
         assert_eq!(Secret([7; 32]).name("network", b"home"), "ec3266b28e4224c9");

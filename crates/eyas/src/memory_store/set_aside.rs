@@ -6,18 +6,17 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::place::{BESIDE, FileId, beside};
+use super::inspection::{COMPANION_SUFFIXES, FileId, companion};
 
-/// Names tried in one second.
+/// The maximum number of names that are tried for one second.
 const MAX_NAMES: u32 = 1_000;
-/// How long one process waits for another that sets a file of the same directory aside.
-const LOCK_TIME: Duration = Duration::from_millis(250);
-const LOCK_AGAIN: Duration = Duration::from_millis(5);
+/// How long one process waits for another one that sets aside a file of the same directory.
+const LOCK_TIMEOUT: Duration = Duration::from_millis(250);
+const LOCK_RETRY: Duration = Duration::from_millis(5);
 
-/// Renames the file to `NAME.damaged-SECONDS`, or to the first such name with a number that nothing
-/// has, and what SQLite keeps beside it likewise. `None` if another file is there by now, or nothing
-/// is wrong with it any more: somebody else was quicker, and what they left beside the file for a
-/// moment looked like damage.
+/// Renames the file to `NAME.damaged-SECONDS`, or to the first such name with a number that is
+/// free, and its companions likewise. Returns `None` if the file has been replaced or is sound now:
+/// another process was faster, and its companion files briefly looked like damage.
 pub(super) fn set_aside(
     path: &Path,
     id: FileId,
@@ -26,17 +25,17 @@ pub(super) fn set_aside(
 ) -> io::Result<Option<PathBuf>> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = File::open(parent.unwrap_or(Path::new(".")))?;
-    // Held until this is over, or two processes that see the same damage would set the second's new
-    // file aside as well.
+    // Held until the end: otherwise, of two processes that detect the same damage, the second would
+    // set aside the first one's new file as well.
     lock(&directory)?;
     if FileId::of(path) != Some(id) || is_sound() {
         return Ok(None);
     }
-    let aside = take_name(path, now)?;
+    let aside = reserve_name(path, now)?;
     std::fs::rename(path, &aside)?;
-    for suffix in BESIDE {
+    for suffix in COMPANION_SUFFIXES {
         // Left behind, the old log would be replayed into the new file.
-        match std::fs::rename(beside(path, suffix), beside(&aside, suffix)) {
+        match std::fs::rename(companion(path, suffix), companion(&aside, suffix)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
@@ -45,12 +44,12 @@ pub(super) fn set_aside(
 }
 
 fn lock(directory: &File) -> io::Result<()> {
-    let give_up = Instant::now() + LOCK_TIME;
+    let deadline = Instant::now() + LOCK_TIMEOUT;
     loop {
         match directory.try_lock() {
             Ok(()) => return Ok(()),
-            Err(TryLockError::WouldBlock) if Instant::now() < give_up => {
-                std::thread::sleep(LOCK_AGAIN);
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                std::thread::sleep(LOCK_RETRY);
             }
             Err(TryLockError::WouldBlock) => {
                 return Err(io::Error::other("another process holds its directory locked"));
@@ -60,15 +59,17 @@ fn lock(directory: &File) -> io::Result<()> {
     }
 }
 
-/// Takes a name by an empty file, which then is replaced: a rename would replace anything.
-fn take_name(path: &Path, now: Duration) -> io::Result<PathBuf> {
+/// Reserves a name with an empty file, which the rename then replaces; a rename alone would replace
+/// any file.
+fn reserve_name(path: &Path, now: Duration) -> io::Result<PathBuf> {
     for number in 0..MAX_NAMES {
         let suffix = match number {
             0 => format!(".damaged-{}", now.as_secs()),
             number => format!(".damaged-{}-{number}", now.as_secs()),
         };
-        let aside = beside(path, &suffix);
-        if BESIDE.iter().any(|suffix| FileId::of(&beside(&aside, suffix)).is_some()) {
+        let aside = companion(path, &suffix);
+        if COMPANION_SUFFIXES.iter().any(|suffix| FileId::of(&companion(&aside, suffix)).is_some())
+        {
             continue;
         }
         match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside) {

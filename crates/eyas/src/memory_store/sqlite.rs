@@ -12,16 +12,16 @@ use rusqlite::{
     Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params,
 };
 
-use super::place::{APPLICATION_ID, Trouble};
-use super::{Lesson, Secret};
+use super::inspection::{APPLICATION_ID, FileError};
+use super::{Observation, Secret};
 
-/// How long one process waits for another that writes.
-const BUSY_TIME: Duration = Duration::from_millis(250);
+/// How long one process waits for another one that writes.
+const BUSY_TIMEOUT: Duration = Duration::from_millis(250);
 /// After this many written rows, expired rows and those over the cap are deleted.
 const TIDY_AFTER: u32 = 64;
 
 const COUNT_TABLES: &str = "SELECT count(*) FROM sqlite_schema";
-const PUT_SECRET: &str = "INSERT INTO installation (secret) VALUES (?1)";
+const INSERT_SECRET: &str = "INSERT INTO installation (secret) VALUES (?1)";
 
 /// An open file.
 #[derive(Debug)]
@@ -31,19 +31,19 @@ pub(super) struct Sqlite {
 }
 
 impl Sqlite {
-    /// Opens a file that was [inspected](super::place::inspect). An empty one gets its tables and this
-    /// secret.
+    /// Opens a file that was [inspected](super::inspection::inspect). An empty one gets its tables
+    /// and this secret.
     pub(super) fn open(
         path: &Path,
         secret: Secret,
         config: &Config,
         now: Duration,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, FileError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_NOFOLLOW;
         let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(BUSY_TIME)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
         let mut file = Self { connection, written: 0 };
         file.check_or_create(secret)?;
         file.use_wal()?;
@@ -53,31 +53,31 @@ impl Sqlite {
         Ok(file)
     }
 
-    /// Checks or creates the file's header, which must be ours from the first commit on; this
-    /// therefore precedes the log, which would keep it.
-    fn check_or_create(&mut self, secret: Secret) -> Result<(), Trouble> {
-        // What was put in the file's place meanwhile is only read.
+    /// Checks or creates the file's header, which must be ours from the first commit on. So this
+    /// must happen before the write-ahead log is enabled, which would hold the header back.
+    fn check_or_create(&mut self, secret: Secret) -> Result<(), FileError> {
+        // The file may have been replaced since the inspection, so only read it first.
         let (tables, application) = (self.tables()?, self.header("application_id")?);
         if application != i64::from(APPLICATION_ID) && (tables, application) != (0, 0) {
-            return Err(Trouble::NotOurs("it is the database of another program".into()));
+            return Err(FileError::NotOurs("it is the database of another program".into()));
         }
         if tables == 0 {
             return self.create(secret);
         }
         let version = self.header("user_version")?;
         if version != i64::from(SCHEMA_VERSION) {
-            return Err(Trouble::Damaged(format!(
+            return Err(FileError::Damaged(format!(
                 "its version is {version}, and this program knows version {SCHEMA_VERSION}"
             )));
         }
         Ok(())
     }
 
-    fn create(&mut self, secret: Secret) -> Result<(), Trouble> {
+    fn create(&mut self, secret: Secret) -> Result<(), FileError> {
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let tables: i64 = transaction.query_row(COUNT_TABLES, [], |row| row.get(0))?;
-        // Another process may have been quicker.
+        // Another process may have created them first.
         if tables == 0 {
             transaction.execute_batch(&format!(
                 "CREATE TABLE rows (
@@ -89,7 +89,7 @@ impl Sqlite {
                  PRAGMA application_id = {APPLICATION_ID};
                  PRAGMA user_version = {SCHEMA_VERSION};"
             ))?;
-            transaction.execute(PUT_SECRET, [secret.as_bytes()])?;
+            transaction.execute(INSERT_SECRET, [secret.as_bytes()])?;
         }
         transaction.commit()?;
         Ok(())
@@ -103,41 +103,41 @@ impl Sqlite {
         self.connection.query_row(&format!("PRAGMA {field}"), [], |row| row.get(0))
     }
 
-    fn use_wal(&self) -> Result<(), Trouble> {
+    fn use_wal(&self) -> Result<(), FileError> {
         let mode = self
             .connection
             .query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0));
         match mode {
             Ok(mode) if mode.eq_ignore_ascii_case("wal") => {}
             Ok(mode) => tracing::debug!(mode, "the memory file's file system has no WAL"),
-            // Who has the file open at this moment sees to it.
+            // The process that has the file open right now enables it.
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {}
             Err(error) => return Err(error.into()),
         }
         Ok(())
     }
 
-    /// Looks for damage in the whole file.
-    pub(super) fn check(&self) -> Result<(), Trouble> {
+    /// Checks the whole file for damage.
+    pub(super) fn check(&self) -> Result<(), FileError> {
         self.secret()?;
-        let verdict: String =
+        let result: String =
             self.connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-        if verdict == "ok" { Ok(()) } else { Err(Trouble::Damaged(verdict)) }
+        if result == "ok" { Ok(()) } else { Err(FileError::Damaged(result)) }
     }
 
     /// Returns the secret for names in this file.
-    pub(super) fn secret(&self) -> Result<Secret, Trouble> {
+    pub(super) fn secret(&self) -> Result<Secret, FileError> {
         let bytes: Option<Vec<u8>> = self
             .connection
             .query_row("SELECT secret FROM installation", [], |row| row.get(0))
             .optional()?;
         bytes
             .and_then(|bytes| Secret::from_bytes(&bytes))
-            .ok_or_else(|| Trouble::Damaged("it has no secret".into()))
+            .ok_or_else(|| FileError::Damaged("it has no secret".into()))
     }
 
     /// Returns every row. Unreadable ones are ignored.
-    pub(super) fn records(&self) -> Result<Vec<Record>, Trouble> {
+    pub(super) fn records(&self) -> Result<Vec<Record>, FileError> {
         let mut statement =
             self.connection.prepare_cached("SELECT key, entry FROM rows ORDER BY key")?;
         let rows = statement.query_map([], text_pair)?;
@@ -154,7 +154,7 @@ impl Sqlite {
         &self,
         network: &NetworkId,
         host: &Host,
-    ) -> Result<Vec<(Key, Entry)>, Trouble> {
+    ) -> Result<Vec<(Key, Entry)>, FileError> {
         let mut statement = self.connection.prepare_cached(
             "SELECT key, entry FROM rows
              WHERE (key >= ?1 AND key < ?2) OR (key >= ?3 AND key < ?4)",
@@ -168,8 +168,12 @@ impl Sqlite {
     }
 
     /// Stores one outcome, merged with what other processes write at the same time.
-    pub(super) fn learn(&mut self, lesson: &Lesson, config: &Config) -> Result<(), Trouble> {
-        let Lesson { evidence, trust, network_name } = lesson;
+    pub(super) fn learn(
+        &mut self,
+        observation: &Observation,
+        config: &Config,
+    ) -> Result<(), FileError> {
+        let Observation { evidence, trust, network_name } = observation;
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut read_error = None;
@@ -200,8 +204,8 @@ impl Sqlite {
         Ok(())
     }
 
-    /// Forgets one host on every network. Gives the number of rows deleted.
-    pub(super) fn forget(&mut self, host: &Host) -> Result<usize, Trouble> {
+    /// Deletes what is known about one host on every network. Returns the number of rows deleted.
+    pub(super) fn forget(&mut self, host: &Host) -> Result<usize, FileError> {
         let records = self.records()?;
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -209,7 +213,7 @@ impl Sqlite {
         for Record { key, entry } in records {
             match forget_row(&key, entry.clone(), host) {
                 None => deleted += delete_row(&transaction, &key)?,
-                Some(left) if left != entry => write_row(&transaction, &key, &left)?,
+                Some(remaining) if remaining != entry => write_row(&transaction, &key, &remaining)?,
                 Some(_) => {}
             }
         }
@@ -218,23 +222,23 @@ impl Sqlite {
         Ok(deleted)
     }
 
-    /// Forgets everything.
-    pub(super) fn clear(&mut self) -> Result<(), Trouble> {
+    /// Deletes everything.
+    pub(super) fn clear(&mut self) -> Result<(), FileError> {
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         transaction.execute_batch("DELETE FROM rows; DELETE FROM installation;")?;
-        transaction.execute(PUT_SECRET, [Secret::drawn().as_bytes()])?;
+        transaction.execute(INSERT_SECRET, [Secret::random().as_bytes()])?;
         transaction.commit()?;
         self.scrub()
     }
 
     /// Erases deleted rows, so that they cannot be read in the file's free pages or in the log.
-    fn scrub(&mut self) -> Result<(), Trouble> {
+    fn scrub(&mut self) -> Result<(), FileError> {
         self.connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;
         Ok(())
     }
 
-    fn tidy(&mut self, config: &Config, now: Duration) -> Result<(), Trouble> {
+    fn tidy(&mut self, config: &Config, now: Duration) -> Result<(), FileError> {
         let oldest = now.saturating_sub(config.keep_for.max(config.silent_for)).as_secs_f64();
         self.connection.execute("DELETE FROM rows WHERE at < ?1", [oldest])?;
         let cap = i64::try_from(config.max_rows).unwrap_or(i64::MAX);
@@ -268,9 +272,9 @@ fn read_row(transaction: &Transaction<'_>, key: &Key) -> rusqlite::Result<Option
     Ok(entry.and_then(|entry| serde_json::from_str(&entry).ok()))
 }
 
-fn write_row(transaction: &Transaction<'_>, key: &Key, entry: &Entry) -> Result<(), Trouble> {
+fn write_row(transaction: &Transaction<'_>, key: &Key, entry: &Entry) -> Result<(), FileError> {
     let text =
-        serde_json::to_string(entry).map_err(|error| Trouble::Unusable(error.to_string()))?;
+        serde_json::to_string(entry).map_err(|error| FileError::Unusable(error.to_string()))?;
     transaction
         .prepare_cached("INSERT OR REPLACE INTO rows (key, at, entry) VALUES (?1, ?2, ?3)")?
         .execute(params![key.to_string(), entry.at().as_secs_f64(), text])?;

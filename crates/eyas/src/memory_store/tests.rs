@@ -8,9 +8,9 @@ use eyas_race::evidence::{Cause, Evidence, Failure, Level, NetworkId, Trust};
 use eyas_race::memory::{Config, Entry, Verdict};
 use eyas_race::target::Host;
 
-use super::place::{FileId, beside};
+use super::inspection::{FileId, companion};
 use super::set_aside::set_aside;
-use super::{Lesson, MemoryStore, now};
+use super::{MemoryStore, Observation, now};
 
 fn network() -> NetworkId {
     NetworkId("net/1".into())
@@ -54,8 +54,8 @@ fn trust() -> Trust {
     Trust { parameters: "platform".into(), certificate_host: None }
 }
 
-fn lesson(evidence: Evidence) -> Lesson {
-    Lesson { evidence, trust: trust(), network_name: Some("wlan0 via 192.0.2.1".into()) }
+fn observation(evidence: Evidence) -> Observation {
+    Observation { evidence, trust: trust(), network_name: Some("wlan0 via 192.0.2.1".into()) }
 }
 
 fn verdict(store: &MemoryStore, name: &str) -> Verdict {
@@ -83,12 +83,12 @@ fn names(directory: &Path) -> Vec<String> {
 fn two_handles_share_one_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("memory.db");
-    let (one, other) = (open(&path), open(&path));
-    one.learn(&evidence("a.example", 443, None), &trust());
-    other.learn(&evidence("b.example", 443, Some(Cause::Silent)), &trust());
-    assert!(matches!(verdict(&other, "a.example"), Verdict::Good { .. }));
-    assert!(matches!(verdict(&one, "b.example"), Verdict::Bad { cause: Cause::Silent, .. }));
-    drop((one, other));
+    let (first, second) = (open(&path), open(&path));
+    first.learn(&evidence("a.example", 443, None), &trust());
+    second.learn(&evidence("b.example", 443, Some(Cause::Silent)), &trust());
+    assert!(matches!(verdict(&second, "a.example"), Verdict::Good { .. }));
+    assert!(matches!(verdict(&first, "b.example"), Verdict::Bad { cause: Cause::Silent, .. }));
+    drop((first, second));
     let later = open(&path);
     assert!(matches!(verdict(&later, "a.example"), Verdict::Good { .. }));
     assert_eq!(later.warnings(), Vec::<String>::new());
@@ -108,11 +108,11 @@ fn the_file_is_for_its_owner_only() {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
     let warnings = open(&path).warnings();
     assert!(warnings[0].contains("chmod 600"), "{warnings:?}");
-    assert_eq!(mode(&path), 0o644, "it is said, and left to the user");
+    assert_eq!(mode(&path), 0o644, "the user is warned, and the mode is unchanged");
 }
 
-/// What is no memory stays as it is, and learning goes on without a file.
-fn is_left_alone(path: &Path, why: &str) {
+/// Asserts that a file that is not a memory is unchanged, and learning continues without a file.
+fn assert_unchanged(path: &Path, why: &str) {
     let directory = path.parent().unwrap();
     let state = |name: &String| {
         let path = directory.join(name);
@@ -125,7 +125,10 @@ fn is_left_alone(path: &Path, why: &str) {
     let store = open(path);
     assert!(!store.is_persistent());
     store.learn(&evidence("a.example", 443, None), &trust());
-    assert!(matches!(verdict(&store, "a.example"), Verdict::Good { .. }), "it goes on in memory");
+    assert!(
+        matches!(verdict(&store, "a.example"), Verdict::Good { .. }),
+        "learning continues in memory"
+    );
     store.forget(&host("b.example"));
     store.clear();
     let warnings = store.warnings();
@@ -137,13 +140,13 @@ fn is_left_alone(path: &Path, why: &str) {
     assert_eq!(everything(), before);
 }
 
-/// A file of other modes than ours, below a directory of its own.
+/// Writes a file with a mode other than ours.
 fn write(path: &Path, contents: &[u8]) {
     std::fs::write(path, contents).unwrap();
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o664)).unwrap();
 }
 
-/// A database of somebody else's.
+/// Writes a database of another program.
 fn write_database(path: &Path) {
     let raw = rusqlite::Connection::open(path).unwrap();
     raw.execute_batch("CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1);").unwrap();
@@ -152,13 +155,13 @@ fn write_database(path: &Path) {
 }
 
 #[test]
-fn a_text_is_left_alone() {
+fn a_text_file_is_left_unchanged() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("notes");
     write(&path, b"short");
-    is_left_alone(&path, "not a database");
+    assert_unchanged(&path, "not a database");
     write(&path, "long enough for a header, and no header all the same\n".repeat(100).as_bytes());
-    is_left_alone(&path, "not a database");
+    assert_unchanged(&path, "not a database");
 }
 
 #[test]
@@ -166,12 +169,12 @@ fn a_link_is_not_followed() {
     let directory = tempfile::tempdir().unwrap();
     let (link, target) = (directory.path().join("link"), directory.path().join("target"));
     std::os::unix::fs::symlink(&target, &link).unwrap();
-    is_left_alone(&link, "symbolic link");
+    assert_unchanged(&link, "symbolic link");
     write(&target, b"a text");
-    is_left_alone(&link, "symbolic link");
+    assert_unchanged(&link, "symbolic link");
     std::fs::remove_file(&target).unwrap();
     drop(open(&target));
-    is_left_alone(&link, "symbolic link");
+    assert_unchanged(&link, "symbolic link");
 }
 
 #[test]
@@ -186,38 +189,38 @@ fn a_link_to_the_directory_is_followed() {
 }
 
 #[test]
-fn the_database_of_another_program_is_left_alone() {
+fn the_database_of_another_program_is_left_unchanged() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("theirs.db");
     write_database(&path);
-    is_left_alone(&path, "another program");
+    assert_unchanged(&path, "another program");
 }
 
 #[test]
-fn a_path_that_is_not_a_file_is_left_alone() {
+fn a_path_that_is_not_a_file_is_left_unchanged() {
     let directory = tempfile::tempdir().unwrap();
     let inside = directory.path().join("directory");
     std::fs::create_dir(&inside).unwrap();
-    is_left_alone(&inside, "not a regular file");
+    assert_unchanged(&inside, "not a regular file");
     let socket = directory.path().join("socket");
     let _listening = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-    is_left_alone(&socket, "not a regular file");
+    assert_unchanged(&socket, "not a regular file");
 }
 
-/// SQLite would delete a journal or a log that belongs to no database, or play it back.
+/// SQLite would delete or replay a journal or log that belongs to no database.
 #[test]
-fn files_where_sqlite_would_write_are_left_alone() {
+fn files_that_sqlite_would_overwrite_are_left_unchanged() {
     for suffix in ["-journal", "-wal", "-shm"] {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("memory.db");
         let name = format!("memory.db{suffix}");
-        write(&directory.path().join(&name), b"a text of mine");
-        is_left_alone(&path, &name);
+        write(&directory.path().join(&name), b"a text of the user");
+        assert_unchanged(&path, &name);
         let elsewhere = tempfile::tempdir().unwrap();
         let path = elsewhere.path().join("memory.db");
         drop(open(&path));
         std::os::unix::fs::symlink("nowhere", elsewhere.path().join(&name)).unwrap();
-        is_left_alone(&path, &name);
+        assert_unchanged(&path, &name);
     }
 }
 
@@ -231,7 +234,7 @@ fn an_empty_file_is_used_with_the_mode_it_has() {
     assert_eq!(mode(&path), 0o664);
 }
 
-/// A memory of ours with only its header left.
+/// Leaves only the header of a memory.
 fn damage(path: &Path) {
     drop(open(path));
     let whole = std::fs::read(path).unwrap();
@@ -262,32 +265,29 @@ fn a_file_set_aside_is_never_overwritten() {
         std::fs::write(&path, [number]).unwrap();
         std::fs::write(directory.path().join("memory.db-wal"), [number, number]).unwrap();
         let id = FileId::of(&path).unwrap();
-        aside.push(set_aside(&path, id, || false, now).unwrap().expect("the file is that one"));
+        aside
+            .push(set_aside(&path, id, || false, now).unwrap().expect("the file was not replaced"));
     }
     for (number, name) in (0_u8..).zip(&aside) {
         assert_eq!(std::fs::read(name).unwrap(), [number]);
-        assert_eq!(std::fs::read(beside(name, "-wal")).unwrap(), [number, number]);
+        assert_eq!(std::fs::read(companion(name, "-wal")).unwrap(), [number, number]);
     }
     assert_eq!(names(directory.path()).len(), 10);
 }
 
-/// Two processes see the same damage; by the time that the second acts, the first has begun anew.
+/// Two processes detect the same damage; before the second acts, the first has created a new file.
 #[test]
 fn only_the_file_seen_damaged_is_set_aside() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("memory.db");
     damage(&path);
     let seen = FileId::of(&path).unwrap();
-    // Inodes are used again once nothing has them.
+    // Keep the inode from being reused.
     let _kept = std::fs::hard_link(&path, directory.path().join("kept"));
     let store = open(&path);
     assert_eq!(set_aside(&path, seen, || false, now()).unwrap(), None);
     let present = FileId::of(&path).expect("a file");
-    assert_eq!(
-        set_aside(&path, present, || true, now()).unwrap(),
-        None,
-        "nothing is wrong with it"
-    );
+    assert_eq!(set_aside(&path, present, || true, now()).unwrap(), None, "the file is sound");
     store.learn(&evidence("a.example", 443, None), &trust());
     assert!(matches!(verdict(&open(&path), "a.example"), Verdict::Good { .. }));
 }
@@ -305,7 +305,7 @@ fn a_memory_is_recognisable_from_its_first_commit() {
 }
 
 #[test]
-fn a_file_keeps_its_secret_until_all_is_forgotten() {
+fn a_file_keeps_its_secret_until_it_is_cleared() {
     let directory = tempfile::tempdir().unwrap();
     let (path, other) = (directory.path().join("memory.db"), directory.path().join("other.db"));
     let store = open(&path);
@@ -324,8 +324,8 @@ fn a_running_process_keeps_the_secret_of_a_damaged_file() {
     let path = directory.path().join("memory.db");
     let store = open(&path);
     let secret = store.secret();
-    let warnings = match &mut *store.kept() {
-        super::Kept::File(file) => file.find_damage(),
+    let warnings = match &mut *store.storage() {
+        super::Storage::File(file) => file.find_damage(),
         _ => panic!("not a file"),
     };
     assert!(warnings[0].contains("set aside"), "{warnings:?}");
@@ -338,15 +338,15 @@ fn networks_have_names() {
     let kept =
         [open(&directory.path().join("memory.db")), MemoryStore::in_memory(Config::default())];
     for store in kept {
-        store.learn_soon(lesson(evidence("a.example", 443, None)));
+        store.learn_in_background(observation(evidence("a.example", 443, None)));
         let named = store.entries().into_iter().find_map(|row| match row.entry {
             Entry::Network(named) => Some((row.key.network, named.name)),
             _ => None,
         });
         assert_eq!(named, Some((network(), "wlan0 via 192.0.2.1".to_owned())));
-        let mut moved = lesson(evidence("a.example", 443, None));
+        let mut moved = observation(evidence("a.example", 443, None));
         moved.network_name = Some("wlan1 via 192.0.2.1".into());
-        store.learn_soon(moved);
+        store.learn_in_background(moved);
         let names = store.entries().into_iter().filter_map(|row| match row.entry {
             Entry::Network(named) => Some(named.name),
             _ => None,
@@ -392,7 +392,7 @@ fn an_unknown_version_is_set_aside() {
 }
 
 #[test]
-fn a_file_that_cannot_be_made_is_a_warning() {
+fn a_file_that_cannot_be_created_is_a_warning() {
     let store = open(Path::new("/proc/no-such-directory/memory.db"));
     assert_eq!(store.warnings().len(), 1);
     store.learn(&evidence("a.example", 443, None), &trust());
@@ -400,18 +400,18 @@ fn a_file_that_cannot_be_made_is_a_warning() {
 }
 
 #[test]
-fn a_read_only_file_is_read_and_learning_goes_on_in_memory() {
+fn a_read_only_file_is_read_and_learning_continues_in_memory() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("memory.db");
     open(&path).learn(&evidence("a.example", 443, None), &trust());
     let store = open(&path);
-    match &mut *store.kept() {
-        super::Kept::File(file) => file.make_read_only(),
+    match &mut *store.storage() {
+        super::Storage::File(file) => file.make_read_only(),
         _ => panic!("not a file"),
     }
     store.learn(&evidence("b.example", 443, None), &trust());
     store.learn(&evidence("c.example", 443, None), &trust());
-    assert_eq!(store.warnings().len(), 1, "one trouble is told once");
+    assert_eq!(store.warnings().len(), 1, "repeated errors are reported once");
     for name in ["a.example", "b.example", "c.example"] {
         assert!(matches!(verdict(&store, name), Verdict::Good { .. }), "{name}");
     }
@@ -420,7 +420,7 @@ fn a_read_only_file_is_read_and_learning_goes_on_in_memory() {
 }
 
 #[test]
-fn a_locked_file_is_waited_for_and_then_done_without() {
+fn a_locked_file_is_waited_for_and_then_skipped() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("memory.db");
     let store = open(&path);
@@ -440,8 +440,8 @@ fn a_full_disk_is_a_warning() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("memory.db");
     let store = open(&path);
-    match &mut *store.kept() {
-        super::Kept::File(file) => file.make_full(),
+    match &mut *store.storage() {
+        super::Storage::File(file) => file.make_full(),
         _ => panic!("not a file"),
     }
     for n in 0..200 {
@@ -452,7 +452,7 @@ fn a_full_disk_is_a_warning() {
 }
 
 #[test]
-fn what_is_forgotten_is_gone_from_the_disk() {
+fn forgotten_rows_are_erased_from_the_disk() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("memory.db");
     let store = open(&path);
@@ -487,14 +487,20 @@ async fn unwritten_evidence_is_visible_at_once_and_never_lost() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("memory.db");
     let (store, other) = (open(&path), open(&path));
-    store.learn_soon(lesson(evidence("a.example", 443, None)));
+    store.learn_in_background(observation(evidence("a.example", 443, None)));
     assert!(matches!(verdict(&store, "a.example"), Verdict::Good { .. }));
-    store.learn_soon(lesson(evidence("b.example", 443, None)));
-    store.settle().await;
-    assert!(matches!(verdict(&other, "b.example"), Verdict::Good { .. }), "settled is written");
-    store.learn_soon(lesson(evidence("c.example", 443, None)));
+    store.learn_in_background(observation(evidence("b.example", 443, None)));
+    store.flush().await;
+    assert!(
+        matches!(verdict(&other, "b.example"), Verdict::Good { .. }),
+        "flushed data is written"
+    );
+    store.learn_in_background(observation(evidence("c.example", 443, None)));
     drop(store);
-    assert!(matches!(verdict(&other, "c.example"), Verdict::Good { .. }), "the last one writes");
+    assert!(
+        matches!(verdict(&other, "c.example"), Verdict::Good { .. }),
+        "dropping the last handle writes"
+    );
 }
 
 #[test]

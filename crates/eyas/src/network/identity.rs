@@ -8,27 +8,28 @@ use eyas_race::evidence::NetworkId;
 use super::routes::{self, Route};
 use crate::memory_store::Secret;
 
-/// Interfaces that the name of a network tells; a machine without a way out may have any number.
+/// The maximum number of interfaces in the name of a network; a machine without a default route may
+/// have any number.
 const MAX_NAMED: usize = 3;
 
-/// What tells one network from another. Two homes may both have 192.168.1.1 on `wlan0`, so the
-/// gateway's hardware address counts where the kernel knows it.
+/// What distinguishes one network from another. Two homes may both have 192.168.1.1 on `wlan0`, so
+/// the gateway's hardware address is included if the kernel knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Identity {
     routes: Vec<Route>,
     id: NetworkId,
     /// The identity as it was before the gateway's hardware address was known.
-    id_before_settling: NetworkId,
-    /// Interface and gateway of every default route of the least metric, per family; the
-    /// prefixes on link where there is none.
+    provisional_id: NetworkId,
+    /// Interface and gateway of the default route with the lowest metric, per family; the on-link
+    /// prefixes if there is none.
     base: String,
     /// The hardware address of the IPv4 gateway. IPv6 gateways have link-local addresses, which
-    /// tell as much.
+    /// distinguish them equally well.
     hardware: Option<String>,
-    /// What people call the network: its interfaces, each with its gateway.
+    /// The readable name of the network: its interfaces, each with its gateway.
     name: String,
     /// Whether there is a gateway whose hardware address is not known yet.
-    awaits_hardware: bool,
+    is_provisional: bool,
 }
 
 impl Identity {
@@ -48,7 +49,7 @@ impl Identity {
             })
             .collect();
         if defaults.is_empty() {
-            defaults = routes.iter().filter(|route| !is_of_every_network(route)).collect();
+            defaults = routes.iter().filter(|route| !exists_on_every_network(route)).collect();
             defaults.sort_unstable();
         }
         let mut base = String::new();
@@ -65,32 +66,32 @@ impl Identity {
             _ => None,
         });
         let hardware = gateway.and_then(|(gateway, interface)| {
-            hardware_of(neighbours, &gateway.to_string(), interface)
+            hardware_address(neighbours, &gateway.to_string(), interface)
         });
-        let awaits_hardware = gateway.is_some() && hardware.is_none();
+        let is_provisional = gateway.is_some() && hardware.is_none();
         let hash = |text: &str| NetworkId(secret.name("network", text.as_bytes()));
-        let id_before_settling = hash(&base);
+        let provisional_id = hash(&base);
         let id = match &hardware {
             Some(hardware) => hash(&format!("{base} at {hardware}")),
-            None => id_before_settling.clone(),
+            None => provisional_id.clone(),
         };
-        let name = name_of(&defaults);
-        Self { routes, id, id_before_settling, base, hardware, name, awaits_hardware }
+        let name = describe(&defaults);
+        Self { routes, id, provisional_id, base, hardware, name, is_provisional }
     }
 
     pub(super) fn routes(&self) -> &[Route] {
         &self.routes
     }
 
-    /// Says nothing about the network to who reads it and has not the secret: there are few
-    /// gateways' addresses, and each could be tried.
+    /// Returns the identity. It reveals nothing without the secret; without a secret, the few
+    /// possible gateway addresses could be tried.
     pub(super) const fn id(&self) -> &NetworkId {
         &self.id
     }
 
     /// Returns the identity as it was before the gateway's hardware address was known.
-    pub(super) const fn id_before_settling(&self) -> &NetworkId {
-        &self.id_before_settling
+    pub(super) const fn provisional_id(&self) -> &NetworkId {
+        &self.provisional_id
     }
 
     /// Returns a readable name of the network. Unlike its identity it need not be unique.
@@ -99,7 +100,7 @@ impl Identity {
     }
 
     pub(super) fn is_provisional(&self) -> bool {
-        self.awaits_hardware
+        self.is_provisional
     }
 
     /// Returns whether nothing indicates that these are two networks.
@@ -112,7 +113,7 @@ impl Identity {
 }
 
 /// Returns whether the prefix is link-local or multicast, which exist on every network.
-fn is_of_every_network(route: &Route) -> bool {
+fn exists_on_every_network(route: &Route) -> bool {
     match route.destination {
         IpAddr::V6(destination) => {
             destination.is_unicast_link_local()
@@ -124,7 +125,7 @@ fn is_of_every_network(route: &Route) -> bool {
 }
 
 /// Reads `/proc/net/arp`: address, type, flags, hardware address, mask, device.
-fn hardware_of(neighbours: &str, gateway: &str, interface: &str) -> Option<String> {
+fn hardware_address(neighbours: &str, gateway: &str, interface: &str) -> Option<String> {
     neighbours.lines().skip(1).find_map(|line| {
         let fields: Vec<&str> = line.split_whitespace().collect();
         match fields[..] {
@@ -138,9 +139,9 @@ fn hardware_of(neighbours: &str, gateway: &str, interface: &str) -> Option<Strin
     })
 }
 
-/// Returns the way out of each interface, IPv4 first, such as `wlan0 via 192.168.1.1`; the on-link
+/// Returns the gateway of each interface, IPv4 first, such as `wlan0 via 192.168.1.1`; the on-link
 /// prefixes if there is none.
-fn name_of(defaults: &[&Route]) -> String {
+fn describe(defaults: &[&Route]) -> String {
     let mut seen: Vec<&str> = Vec::new();
     let mut names: Vec<String> = Vec::new();
     for route in defaults {
@@ -155,11 +156,11 @@ fn name_of(defaults: &[&Route]) -> String {
             None => format!("{interface} on {}/{}", route.destination, route.prefix_len),
         });
     }
-    let surplus = names.len().saturating_sub(MAX_NAMED);
+    let remaining = names.len().saturating_sub(MAX_NAMED);
     names.truncate(MAX_NAMED);
-    match (names.is_empty(), surplus) {
+    match (names.is_empty(), remaining) {
         (true, _) => "no network".to_owned(),
         (false, 0) => names.join(", "),
-        (false, _) => format!("{} and {surplus} more", names.join(", ")),
+        (false, _) => format!("{} and {remaining} more", names.join(", ")),
     }
 }

@@ -27,15 +27,15 @@ use identity::Identity;
 #[cfg(feature = "sctp")]
 pub(crate) use watcher::Watcher;
 
-/// How long a look at the network is good where the kernel gives no notice of changes.
+/// How long a snapshot is valid if the kernel does not report changes.
 const RECHECK_AFTER: Duration = Duration::from_secs(2);
-/// Changes come in bursts (link, then addresses, then routes): the look is taken when they pause.
+/// Changes come in bursts (link, then addresses, then routes); the network is read when they pause.
 const SETTLE_TIME: Duration = Duration::from_millis(100);
-/// Peers whose source address is kept.
+/// The maximum number of peers whose source address is cached.
 #[cfg(feature = "quic")]
-const MAX_SOURCES_KNOWN: usize = 256;
+const MAX_CACHED_SOURCES: usize = 256;
 
-/// The network as it is now, for all races of an endpoint.
+/// The current network, for all races of an endpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct Network {
     shared: Arc<Shared>,
@@ -51,24 +51,24 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    seen: Option<Seen>,
-    /// What was seen without waiting while nothing was known, until it is looked at in full.
-    quick: Option<(Identity, NetworkView)>,
-    /// Ends with the endpoint.
+    current: Option<Snapshot>,
+    /// A snapshot taken without waiting while there was none, until a complete one is taken.
+    preliminary: Option<(Identity, NetworkView)>,
+    /// The task that watches for changes; it ends with the endpoint.
     watching: Option<AbortOnDrop>,
     /// The kernel's source addresses since its last change notification.
     sources: BTreeMap<SocketAddr, IpAddr>,
 }
 
 #[derive(Clone, Debug)]
-struct Seen {
+struct Snapshot {
     identity: Identity,
     view: Arc<NetworkView>,
-    at: Instant,
+    taken_at: Instant,
 }
 
 impl Network {
-    /// Networks are named under this secret.
+    /// Creates the network; its identity is a hash with this secret.
     pub(crate) fn new(resolver: Resolver, secret: Secret) -> Self {
         let changes = watch::Sender::new(None);
         Self { shared: Arc::new(Shared { resolver, secret, state: Mutex::default(), changes }) }
@@ -76,7 +76,7 @@ impl Network {
 
     /// Returns the current network.
     pub(crate) async fn view(&self) -> Arc<NetworkView> {
-        if let Some(view) = self.known() {
+        if let Some(view) = self.cached() {
             return view;
         }
         self.refresh().await
@@ -86,17 +86,17 @@ impl Network {
     /// Must be called inside a runtime.
     pub(crate) fn view_without_waiting(&self) -> Arc<NetworkView> {
         let mut state = self.lock();
-        if let Some(seen) = state.seen.as_ref() {
-            return Arc::clone(&seen.view);
+        if let Some(snapshot) = state.current.as_ref() {
+            return Arc::clone(&snapshot.view);
         }
-        // First, so that later changes are noticed.
+        // Start watching first, so that later changes are noticed.
         let is_watched = self.is_watched(&mut state);
         let (identity, view) = read(&self.shared.secret);
-        state.quick = is_watched.then(|| (identity, view.clone()));
+        state.preliminary = is_watched.then(|| (identity, view.clone()));
         Arc::new(view)
     }
 
-    /// Gives every change from now on.
+    /// Returns a receiver of every change from now on.
     pub(crate) fn changes(&self) -> watch::Receiver<Option<Arc<NetworkView>>> {
         self.shared.changes.subscribe()
     }
@@ -104,19 +104,20 @@ impl Network {
     /// Returns the identity under which to remember what was observed on a network: the gateway's
     /// hardware address may have become known only since, because of the packets that were sent.
     /// Also returns the readable name, if it is the network that the host is attached to.
-    pub(crate) fn settled(&self, id: &NetworkId) -> (NetworkId, Option<String>) {
+    pub(crate) fn final_id(&self, id: &NetworkId) -> (NetworkId, Option<String>) {
         let mut state = self.lock();
-        let Some(seen) = state.seen.as_mut() else { return (id.clone(), None) };
-        if seen.identity.is_provisional() && seen.identity.id() == id {
+        let Some(snapshot) = state.current.as_mut() else { return (id.clone(), None) };
+        if snapshot.identity.is_provisional() && snapshot.identity.id() == id {
             let now = Identity::read(&self.shared.secret);
-            if now.is_same_network(&seen.identity) {
-                seen.identity = now;
-                let view = NetworkView { id: seen.identity.id().clone(), ..(*seen.view).clone() };
-                seen.view = Arc::new(view);
+            if now.is_same_network(&snapshot.identity) {
+                snapshot.identity = now;
+                let view =
+                    NetworkView { id: snapshot.identity.id().clone(), ..(*snapshot.view).clone() };
+                snapshot.view = Arc::new(view);
             }
         }
-        let identity = &seen.identity;
-        match identity.id_before_settling() == id || identity.id() == id {
+        let identity = &snapshot.identity;
+        match identity.provisional_id() == id || identity.id() == id {
             true => (identity.id().clone(), Some(identity.name().to_owned())),
             false => (id.clone(), None),
         }
@@ -132,7 +133,7 @@ impl Network {
         let source = sources::source_address_for(peer)?;
         let mut state = self.lock();
         if state.watching.as_ref().is_some_and(|watching| !watching.is_finished()) {
-            if state.sources.len() >= MAX_SOURCES_KNOWN {
+            if state.sources.len() >= MAX_CACHED_SOURCES {
                 state.sources.clear();
             }
             state.sources.insert(peer, source);
@@ -140,11 +141,12 @@ impl Network {
         Ok(source)
     }
 
-    fn known(&self) -> Option<Arc<NetworkView>> {
+    fn cached(&self) -> Option<Arc<NetworkView>> {
         let mut state = self.lock();
         let is_watched = self.is_watched(&mut state);
-        let seen = state.seen.as_ref()?;
-        (is_watched || seen.at.elapsed() < RECHECK_AFTER).then(|| Arc::clone(&seen.view))
+        let snapshot = state.current.as_ref()?;
+        (is_watched || snapshot.taken_at.elapsed() < RECHECK_AFTER)
+            .then(|| Arc::clone(&snapshot.view))
     }
 
     /// Returns whether changes are detected; starts detection if this has not been tried before.
@@ -159,30 +161,31 @@ impl Network {
     }
 
     async fn refresh(&self) -> Arc<NetworkView> {
-        let quick = self.lock().quick.take();
-        let (identity, mut view) = quick.unwrap_or_else(|| read(&self.shared.secret));
+        let preliminary = self.lock().preliminary.take();
+        let (identity, mut view) = preliminary.unwrap_or_else(|| read(&self.shared.secret));
         view.pref64 = pref64::discover(&view, &self.shared.resolver).await;
         let mut state = self.lock();
         state.sources.clear();
-        let before = state.seen.take();
-        // What is told apart only by the gateway's hardware address keeps the name it had.
-        let keeps_name = before.as_ref().is_some_and(|seen| {
-            !seen.identity.is_provisional() && seen.identity.is_same_network(&identity)
+        let before = state.current.take();
+        // A network that differs only in an unknown hardware address keeps its identity.
+        let keeps_id = before.as_ref().is_some_and(|snapshot| {
+            !snapshot.identity.is_provisional() && snapshot.identity.is_same_network(&identity)
         });
-        if let (Some(seen), true) = (&before, keeps_name) {
-            view.id = seen.view.id.clone();
+        if let (Some(snapshot), true) = (&before, keeps_id) {
+            view.id = snapshot.view.id.clone();
         }
-        let is_moved = before.as_ref().is_some_and(|seen| {
-            !seen.identity.is_same_network(&identity) || is_moved(&seen.view, &view)
+        let has_changed = before.as_ref().is_some_and(|snapshot| {
+            !snapshot.identity.is_same_network(&identity) || has_changed(&snapshot.view, &view)
         });
         let identity = match before {
-            Some(seen) if keeps_name => seen.identity,
+            Some(snapshot) if keeps_id => snapshot.identity,
             _ => identity,
         };
         let view = Arc::new(view);
-        state.seen = Some(Seen { identity, view: Arc::clone(&view), at: Instant::now() });
+        state.current =
+            Some(Snapshot { identity, view: Arc::clone(&view), taken_at: Instant::now() });
         drop(state);
-        if is_moved {
+        if has_changed {
             self.shared.resolver.clear_cache();
             self.shared.changes.send_replace(Some(Arc::clone(&view)));
         }
@@ -193,7 +196,7 @@ impl Network {
         let watcher = match watcher::Watcher::new() {
             Ok(watcher) => watcher,
             Err(error) => {
-                tracing::debug!(%error, "no notice of network changes");
+                tracing::debug!(%error, "changes of the network will go unnoticed");
                 return None;
             }
         };
@@ -204,7 +207,7 @@ impl Network {
                     let network = Self { shared };
                     let mut state = network.lock();
                     state.sources.clear();
-                    state.quick = None;
+                    state.preliminary = None;
                 }
                 tokio::time::sleep(SETTLE_TIME).await;
                 watcher.drain();
@@ -219,19 +222,19 @@ impl Network {
     }
 }
 
-/// Returns whether races must be restarted. Changes of single links (a container's interface, a
-/// link-local address) do not matter.
-fn is_moved(before: &NetworkView, now: &NetworkView) -> bool {
-    let ways_out = |view: &NetworkView| {
+/// Returns whether races must be restarted. Changes of interfaces without a route out (a
+/// container's, a link-local address) do not matter.
+fn has_changed(before: &NetworkView, now: &NetworkView) -> bool {
+    let routed_addresses = |view: &NetworkView| {
         let routed = view.sources.iter().filter(|source| source.routed);
-        let mut ways: Vec<IpAddr> = routed
+        let mut addresses: Vec<IpAddr> = routed
             .map(|source| source.address)
             .filter(|address| !is_link_local(*address))
             .collect();
-        ways.sort_unstable();
-        ways
+        addresses.sort_unstable();
+        addresses
     };
-    before.pref64 != now.pref64 || ways_out(before) != ways_out(now)
+    before.pref64 != now.pref64 || routed_addresses(before) != routed_addresses(now)
 }
 
 fn is_link_local(address: IpAddr) -> bool {
@@ -257,11 +260,11 @@ fn read(secret: &Secret) -> (Identity, NetworkView) {
 
 /// Returns the transports that this build, this machine or this user cannot use.
 fn lacking() -> Vec<UnavailableTransport> {
-    let not_here = |transport| {
+    let unavailable = |transport| {
         let why = built_in::missing(transport).or_else(|| refused(transport))?;
         Some(UnavailableTransport { transport, why: why.into() })
     };
-    Transport::ALL.into_iter().filter_map(not_here).collect()
+    Transport::ALL.into_iter().filter_map(unavailable).collect()
 }
 
 /// Returns why this machine does not allow the transport, if so.

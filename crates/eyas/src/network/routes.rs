@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 const UP: u32 = 0x0001;
 /// `RTF_REJECT` of `linux/route.h`.
 const REJECT: u32 = 0x0200;
-/// Routes read of one table; a router with the whole Internet has no use for more.
+/// The maximum number of routes read from one table, in case of a router with a full table.
 const MAX_ROUTES: usize = 4096;
 
 /// One route.

@@ -11,15 +11,16 @@ use nix::sys::socket::SockaddrStorage;
 
 use super::routes::Route;
 
-/// Addresses kept; a machine with more has no use for the rest in a race.
+/// The maximum number of addresses; a race has no use for more.
 const MAX_SOURCES: usize = 256;
 /// `IFA_F_DEPRECATED` of `linux/if_addr.h`.
 const DEPRECATED: u8 = 0x20;
-/// `IFA_F_TENTATIVE` of `linux/if_addr.h`: no source before duplicate detection is over.
+/// `IFA_F_TENTATIVE` of `linux/if_addr.h`: not usable before duplicate address detection has
+/// finished.
 const TENTATIVE: u8 = 0x40;
-/// Addresses that are anywhere on the Internet, to ask the routing table about; nothing is sent
-/// there. Policy routing, as VPNs use it, shows only so.
-const FAR_AWAY: [IpAddr; 2] = [
+/// Addresses on the Internet that are looked up in the routing table; nothing is sent there. Only
+/// such a lookup takes policy routing into account, which VPNs use.
+const REMOTE_ADDRESSES: [IpAddr; 2] = [
     IpAddr::V6(Ipv6Addr::new(0x2001, 0x500, 0x2, 0, 0, 0, 0, 0xc)),
     IpAddr::V4(Ipv4Addr::new(192, 33, 4, 12)),
 ];
@@ -37,32 +38,34 @@ pub(crate) fn source_address_for(peer: SocketAddr) -> io::Result<IpAddr> {
 /// Returns every usable address; for each family, the one that the kernel uses for distant
 /// destinations first.
 pub(super) fn sources(routes: &[Route]) -> Vec<SourceAddress> {
-    let chosen: Vec<IpAddr> =
-        FAR_AWAY.iter().filter_map(|far| source_address_for((*far, 53).into()).ok()).collect();
+    let preferred: Vec<IpAddr> = REMOTE_ADDRESSES
+        .iter()
+        .filter_map(|remote| source_address_for((*remote, 53).into()).ok())
+        .collect();
     let flags = v6_flags(&std::fs::read_to_string("/proc/net/if_inet6").unwrap_or_default());
     let Ok(interfaces) = getifaddrs() else { return Vec::new() };
     let mut sources: Vec<SourceAddress> = interfaces
         .filter(|interface| interface.flags.contains(InterfaceFlags::IFF_UP))
         .filter_map(|interface| {
-            let address = ip_of(interface.address.as_ref()?)?;
+            let address = ip_address(interface.address.as_ref()?)?;
             let flags = flags.get(&address).copied().unwrap_or_default();
-            let mask = interface.netmask.as_ref().and_then(ip_of);
+            let mask = interface.netmask.as_ref().and_then(ip_address);
             (flags & TENTATIVE == 0).then(|| SourceAddress {
                 address,
-                prefix_len: mask.map_or(full_length(address), ones),
+                prefix_len: mask.map_or(full_length(address), prefix_length),
                 deprecated: flags & DEPRECATED != 0,
-                routed: chosen.contains(&address)
-                    || leads_out(routes, &interface.interface_name, address),
+                routed: preferred.contains(&address)
+                    || has_route_out(routes, &interface.interface_name, address),
             })
         })
         .take(MAX_SOURCES)
         .collect();
-    sources.sort_by_key(|source| (!chosen.contains(&source.address), !source.routed));
+    sources.sort_by_key(|source| (!preferred.contains(&source.address), !source.routed));
     sources
 }
 
 /// Returns whether a route through a gateway, or one wider than any link, uses this interface.
-fn leads_out(routes: &[Route], interface: &str, source: IpAddr) -> bool {
+fn has_route_out(routes: &[Route], interface: &str, source: IpAddr) -> bool {
     routes.iter().any(|route| {
         route.interface == interface
             && route.destination.is_ipv4() == source.is_ipv4()
@@ -71,7 +74,7 @@ fn leads_out(routes: &[Route], interface: &str, source: IpAddr) -> bool {
     })
 }
 
-fn ip_of(address: &SockaddrStorage) -> Option<IpAddr> {
+fn ip_address(address: &SockaddrStorage) -> Option<IpAddr> {
     match (address.as_sockaddr_in(), address.as_sockaddr_in6()) {
         (Some(v4), _) => Some(v4.ip().into()),
         (_, Some(v6)) => Some(v6.ip().into()),
@@ -83,7 +86,7 @@ fn full_length(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 
-fn ones(mask: IpAddr) -> u8 {
+fn prefix_length(mask: IpAddr) -> u8 {
     let ones = match mask {
         IpAddr::V4(mask) => mask.to_bits().count_ones(),
         IpAddr::V6(mask) => mask.to_bits().count_ones(),

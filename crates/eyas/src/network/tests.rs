@@ -6,7 +6,7 @@ use eyas_race::nat64::WELL_KNOWN_PREFIX;
 
 use super::identity::Identity;
 use super::routes::{Route, parse_v4, parse_v6};
-use super::{Network, is_moved, pref64};
+use super::{Network, has_changed, pref64};
 use crate::Resolver;
 use crate::memory_store::Secret;
 
@@ -28,15 +28,15 @@ IP address HW type Flags HW address Mask Device
 192.0.2.9 0x1 0x2 02:fc:00:00:00:09 * eth0";
 
 fn identity(routes: Vec<Route>, neighbours: &str) -> Identity {
-    Identity::of(routes, neighbours, &Secret::of_process())
+    Identity::of(routes, neighbours, &Secret::for_process())
 }
 
 fn network() -> Network {
-    Network::new(Resolver::server("127.0.0.1:9".parse().unwrap()), Secret::of_process())
+    Network::new(Resolver::server("127.0.0.1:9".parse().unwrap()), Secret::for_process())
 }
 
 #[test]
-fn routes_are_read_and_rejects_left_out() {
+fn routes_are_parsed_and_reject_routes_are_skipped() {
     let v4 = parse_v4(V4);
     assert_eq!(v4.len(), 2);
     assert!(v4[0].is_default());
@@ -59,23 +59,23 @@ fn the_gateway_distinguishes_networks() {
     assert_ne!(identity(dual, NEIGHBOURS).id(), here.id());
 }
 
-/// A gateway's address is one of few, and its hardware address one of not many more: who reads an
-/// identity in a trace must not be able to try them all.
+/// There are few possible gateway addresses, and not many more hardware addresses. It must not be
+/// possible to find those behind an identity in a trace by trying them all.
 #[test]
 fn an_identity_means_nothing_to_another_installation() {
-    let under = |secret| Identity::of(parse_v4(V4), NEIGHBOURS, &secret);
-    let (one, other) = (under(Secret::drawn()), under(Secret::drawn()));
-    assert_ne!(one.id(), other.id());
-    assert_ne!(one.id_before_settling(), other.id_before_settling());
-    assert!(one.is_same_network(&other), "it is the same network all the same");
+    let with_secret = |secret| Identity::of(parse_v4(V4), NEIGHBOURS, &secret);
+    let (first, second) = (with_secret(Secret::random()), with_secret(Secret::random()));
+    assert_ne!(first.id(), second.id());
+    assert_ne!(first.provisional_id(), second.provisional_id());
+    assert!(first.is_same_network(&second), "both are the same network");
 }
 
 #[test]
-fn a_network_is_called_by_interface_and_gateway() {
+fn a_network_is_named_by_interface_and_gateway() {
     let name = |routes| identity(routes, NEIGHBOURS).name().to_owned();
     assert_eq!(name(parse_v4(V4)), "eth0 via 192.0.2.1");
     let dual = parse_v4(V4).into_iter().chain(parse_v6(V6)).collect();
-    assert_eq!(name(dual), "eth0 via 192.0.2.1", "one interface is named once");
+    assert_eq!(name(dual), "eth0 via 192.0.2.1", "each interface is named once");
     assert_eq!(name(parse_v6(V6)), "eth0 via fe80::1");
     let on_link = parse_v4(V4).into_iter().filter(|route| !route.is_default()).collect();
     assert_eq!(name(on_link), "eth0 on 192.0.2.0/24");
@@ -93,11 +93,11 @@ fn a_network_is_called_by_interface_and_gateway() {
 
 #[test]
 fn learning_the_gateway_does_not_change_the_network() {
-    let cold = identity(parse_v4(V4), "");
-    let warm = identity(parse_v4(V4), NEIGHBOURS);
-    assert!(cold.is_provisional() && !warm.is_provisional());
-    assert!(cold.is_same_network(&warm));
-    assert_eq!(cold.id(), warm.id_before_settling());
+    let provisional = identity(parse_v4(V4), "");
+    let settled = identity(parse_v4(V4), NEIGHBOURS);
+    assert!(provisional.is_provisional() && !settled.is_provisional());
+    assert!(provisional.is_same_network(&settled));
+    assert_eq!(provisional.id(), settled.provisional_id());
 }
 
 #[test]
@@ -114,15 +114,15 @@ fn only_a_changed_route_restarts_a_race() {
         pref64: vec![],
         lacking: vec![],
     };
-    let way_out = source("2001:db8::1", true);
-    let before = view(&[way_out]);
+    let routed = source("2001:db8::1", true);
+    let before = view(&[routed]);
     let container = source("172.17.0.1", false);
     let link_local = source("fe80::1", true);
-    assert!(!is_moved(&before, &view(&[container, way_out, link_local])));
-    assert!(is_moved(&before, &view(&[source("2001:db8::2", true)])));
-    assert!(is_moved(&before, &view(&[])));
+    assert!(!has_changed(&before, &view(&[container, routed, link_local])));
+    assert!(has_changed(&before, &view(&[source("2001:db8::2", true)])));
+    assert!(has_changed(&before, &view(&[])));
     let translated = NetworkView { pref64: vec![WELL_KNOWN_PREFIX], ..before.clone() };
-    assert!(is_moved(&before, &translated));
+    assert!(has_changed(&before, &translated));
 }
 
 #[test]
@@ -141,20 +141,20 @@ async fn this_machine_has_a_loopback_and_one_identity() {
     let view = network.view().await;
     let loopback = |ip: IpAddr| view.sources.iter().any(|source| source.address == ip);
     assert!(loopback("127.0.0.1".parse().unwrap()), "{view:?}");
-    let again = network.view().await;
-    assert_eq!(view.sources, again.sources);
-    assert_eq!(network.settled(&view.id), network.settled(&again.id));
+    let second = network.view().await;
+    assert_eq!(view.sources, second.sources);
+    assert_eq!(network.final_id(&view.id), network.final_id(&second.id));
 }
 
 #[tokio::test]
-async fn a_quick_view_is_reused_once() {
+async fn a_preliminary_view_is_reused_once() {
     let network = network();
-    let quick = network.view_without_waiting();
-    let (_, kept) = network.lock().quick.clone().expect("changes are noticed here");
-    assert_eq!((kept.id, kept.sources), (quick.id.clone(), quick.sources.clone()));
-    // It shows that this is what the look is made of.
+    let preliminary = network.view_without_waiting();
+    let (_, stored) = network.lock().preliminary.clone().expect("changes are watched");
+    assert_eq!((stored.id, stored.sources), (preliminary.id.clone(), preliminary.sources.clone()));
+    // Change it, to see that the complete view is based on it.
     let other = NetworkId("other".into());
-    network.lock().quick.as_mut().expect("kept").1.id = other.clone();
+    network.lock().preliminary.as_mut().expect("stored").1.id = other.clone();
     assert_eq!(network.view().await.id, other);
-    assert!(network.lock().quick.is_none(), "and only once");
+    assert!(network.lock().preliminary.is_none(), "it is used once");
 }

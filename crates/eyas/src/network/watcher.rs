@@ -19,11 +19,11 @@ const GROUPS: libc::c_int = libc::RTMGRP_LINK
 /// Only the fact of a change counts, so longer messages are truncated.
 const BUFFER: usize = 4096;
 
-/// Hears of every change of links, addresses and routes.
+/// Receives notifications of changes of links, addresses and routes.
 #[derive(Debug)]
 pub(crate) struct Watcher {
-    /// A netlink socket. To the runtime every socket of datagrams is alike, and it has no type
-    /// of its own for this family.
+    /// A netlink socket. The runtime has no type for this family, but treats all datagram sockets
+    /// alike.
     socket: UdpSocket,
 }
 
@@ -42,19 +42,19 @@ impl Watcher {
 
     /// Waits for a change.
     pub(crate) async fn changed(&self) -> io::Result<()> {
-        heard(self.socket.recv(&mut [0; BUFFER]).await)
+        ignore_overflow(self.socket.recv(&mut [0; BUFFER]).await)
     }
 
     /// Drains further messages.
     pub(crate) fn drain(&self) {
-        while heard(self.socket.try_recv(&mut [0; BUFFER])).is_ok() {}
+        while ignore_overflow(self.socket.try_recv(&mut [0; BUFFER])).is_ok() {}
     }
 }
 
-fn heard(received: io::Result<usize>) -> io::Result<()> {
+fn ignore_overflow(received: io::Result<usize>) -> io::Result<()> {
     match received {
         Ok(_) => Ok(()),
-        // The queue overflowed: then surely something changed.
+        // The queue overflowed, so something has changed.
         Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => Ok(()),
         Err(error) => Err(error),
     }

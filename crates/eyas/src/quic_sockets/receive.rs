@@ -14,24 +14,24 @@ use std::{array, iter};
 use quinn::udp::{RecvMeta, UdpSocketState};
 use socket2::Socket;
 
-/// Datagrams of a train that go into one buffer of quinn's.
+/// The number of datagrams that fit into one of quinn's buffers.
 pub(super) const SEGMENTS: usize = 4;
-/// The most bytes of a train: the most that one IP packet can hold.
-const TRAIN: usize = 65_535;
-/// The most trains that are read in one call.
+/// The maximum size of a train in bytes: that of one IP packet.
+const MAX_TRAIN: usize = 65_535;
+/// The maximum number of trains read in one call.
 const MAX_TRAINS: usize = 8;
 
-/// Memory for trains, and those in it that were not handed on yet.
+/// Memory for trains, and those in it that have not been passed on yet.
 #[derive(Debug)]
 pub(super) struct Trains {
     memory: Vec<Box<[u8]>>,
-    waiting: VecDeque<Train>,
+    pending: VecDeque<Train>,
 }
 
-/// What is left of a train.
+/// The rest of a train.
 #[derive(Debug)]
 struct Train {
-    /// Which memory it lies in.
+    /// The index of the memory that holds it.
     memory: usize,
     /// The offset of the remaining data.
     at: usize,
@@ -40,54 +40,51 @@ struct Train {
 
 impl Default for Trains {
     fn default() -> Self {
-        Self { memory: vec![train()], waiting: VecDeque::new() }
+        Self { memory: vec![train_buffer()], pending: VecDeque::new() }
     }
 }
 
-fn train() -> Box<[u8]> {
-    vec![0; TRAIN].into()
+fn train_buffer() -> Box<[u8]> {
+    vec![0; MAX_TRAIN].into()
 }
 
 impl Trains {
-    /// Reads as many trains as there is memory for, once none is left of the last ones.
+    /// Reads as many trains as there is memory for. Must be called only when none of the last ones
+    /// is left.
     pub(super) fn receive(&mut self, state: &UdpSocketState, socket: &Socket) -> io::Result<()> {
-        let room = self.memory.len();
+        let capacity = self.memory.len();
         let mut meta = [RecvMeta::default(); MAX_TRAINS];
         let mut memory = self.memory.iter_mut();
         let mut slices: [IoSliceMut<'_>; MAX_TRAINS] =
             array::from_fn(|_| IoSliceMut::new(memory.next().map_or(&mut [], |one| &mut one[..])));
-        let count = state.recv(socket.into(), &mut slices[..room], &mut meta[..room])?;
+        let count = state.recv(socket.into(), &mut slices[..capacity], &mut meta[..capacity])?;
         let trains = meta.iter().take(count).enumerate();
-        self.waiting.clear();
-        self.waiting.extend(trains.map(|(memory, meta)| Train { memory, at: 0, meta: *meta }));
-        if count == room && room < MAX_TRAINS {
-            self.memory.extend(iter::repeat_with(train).take(room));
+        self.pending.clear();
+        self.pending.extend(trains.map(|(memory, meta)| Train { memory, at: 0, meta: *meta }));
+        if count == capacity && capacity < MAX_TRAINS {
+            self.memory.extend(iter::repeat_with(train_buffer).take(capacity));
         }
         Ok(())
     }
 
     /// Returns the sources of the trains that were read last.
     pub(super) fn sources(&self) -> impl Iterator<Item = SocketAddr> {
-        self.waiting.iter().map(|train| train.meta.addr)
+        self.pending.iter().map(|train| train.meta.addr)
     }
 
-    /// Fills buffers with whole datagrams. Says how many buffers.
-    pub(super) fn hand_out(
-        &mut self,
-        buffers: &mut [IoSliceMut<'_>],
-        metas: &mut [RecvMeta],
-    ) -> usize {
+    /// Fills buffers with whole datagrams. Returns the number of buffers filled.
+    pub(super) fn fill(&mut self, buffers: &mut [IoSliceMut<'_>], metas: &mut [RecvMeta]) -> usize {
         let mut count = 0;
-        let mut places = buffers.iter_mut().zip(metas).peekable();
+        let mut targets = buffers.iter_mut().zip(metas).peekable();
         while let (Some(train), Some((buffer, meta))) =
-            (self.waiting.front_mut(), places.peek_mut())
+            (self.pending.front_mut(), targets.peek_mut())
         {
             let rest = &self.memory[train.memory][train.at..train.meta.len];
             let stride = train.meta.stride.max(1);
             let length = rest.len().min(buffer.len() / stride * stride);
-            // What is longer than all that we take was not meant to be read (RFC 9000 §18.2).
+            // Skip a datagram that is larger than the maximum that we accept (RFC 9000 §18.2).
             if length == 0 {
-                self.waiting.pop_front();
+                self.pending.pop_front();
                 continue;
             }
             buffer[..length].copy_from_slice(&rest[..length]);
@@ -95,10 +92,10 @@ impl Trains {
             meta.len = length;
             train.at += length;
             if length == rest.len() {
-                self.waiting.pop_front();
+                self.pending.pop_front();
             }
             count += 1;
-            places.next();
+            targets.next();
         }
         count
     }

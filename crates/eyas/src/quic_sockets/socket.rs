@@ -27,10 +27,10 @@ const MAX_REPORTS: usize = 32;
 #[derive(Debug)]
 pub(super) struct QuicSocket {
     socket: Arc<DatagramSocket>,
-    /// Where it is bound; every connection asks.
+    /// The local address, cached because every connection queries it.
     local: SocketAddr,
     state: UdpSocketState,
-    /// Whether it took no packet when it was last given one.
+    /// Whether the last send failed because the socket was full.
     full: AtomicBool,
     received: Mutex<Trains>,
     unanswered: Arc<Unanswered>,
@@ -46,8 +46,8 @@ impl QuicSocket {
         let reports = {
             let (socket, unanswered) = (Arc::clone(&socket), Arc::clone(&unanswered));
             AbortOnDrop::spawn(async move {
-                let tell = |report| unanswered.reported(&report);
-                while socket.reports(MAX_REPORTS, tell).await.is_ok() {}
+                let handle = |report| unanswered.handle_report(&report);
+                while socket.reports(MAX_REPORTS, handle).await.is_ok() {}
             })
         };
         Ok(Self {
@@ -63,7 +63,7 @@ impl QuicSocket {
 
     /// Records a packet that could not be sent. Like a lost one it only costs time, unless nothing
     /// can be sent to that peer.
-    fn note_unsent(&self, remote: SocketAddr, error: &io::Error) {
+    fn record_unsent(&self, remote: SocketAddr, error: &io::Error) {
         tracing::debug!(%remote, %error, "cannot send");
         let failure = io_failure(error, Level::Started);
         if matches!(failure.cause, Cause::Unreachable | Cause::Unsupported) {
@@ -74,7 +74,7 @@ impl QuicSocket {
 
 impl AsyncUdpSocket for QuicSocket {
     fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
-        Box::pin(Room { of: self, waiting: None })
+        Box::pin(WritablePoller { socket: self, waiting: None })
     }
 
     fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
@@ -85,7 +85,7 @@ impl AsyncUdpSocket for QuicSocket {
                 Err(error)
             }
             Err(error) => {
-                self.note_unsent(transmit.destination, &error);
+                self.record_unsent(transmit.destination, &error);
                 Ok(())
             }
             Ok(()) => Ok(()),
@@ -100,7 +100,7 @@ impl AsyncUdpSocket for QuicSocket {
     ) -> Poll<io::Result<usize>> {
         let mut trains = self.received.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            let count = trains.hand_out(buffers, meta);
+            let count = trains.fill(buffers, meta);
             if count > 0 {
                 return Poll::Ready(Ok(count));
             }
@@ -127,33 +127,33 @@ impl AsyncUdpSocket for QuicSocket {
     }
 }
 
-/// Waits until the socket takes packets again, for one of those that send by it.
-struct Room {
-    of: Arc<QuicSocket>,
+/// Waits until the socket accepts packets again, for one of its senders.
+struct WritablePoller {
+    socket: Arc<QuicSocket>,
     waiting: Option<Pin<Box<dyn Future<Output = io::Result<()>> + Send + Sync>>>,
 }
 
-impl UdpPoller for Room {
+impl UdpPoller for WritablePoller {
     fn poll_writable(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.waiting.is_none() {
-            if !self.of.full.load(Ordering::Relaxed) {
+            if !self.socket.full.load(Ordering::Relaxed) {
                 return Poll::Ready(Ok(()));
             }
-            let socket = Arc::clone(&self.of.socket);
+            let socket = Arc::clone(&self.socket.socket);
             self.waiting = Some(Box::pin(async move { socket.writable().await }));
         }
         if let Some(waiting) = &mut self.waiting {
-            let room = ready!(waiting.as_mut().poll(cx));
+            let result = ready!(waiting.as_mut().poll(cx));
             self.waiting = None;
-            room?;
-            self.of.full.store(false, Ordering::Relaxed);
+            result?;
+            self.socket.full.store(false, Ordering::Relaxed);
         }
         Poll::Ready(Ok(()))
     }
 }
 
-impl fmt::Debug for Room {
+impl fmt::Debug for WritablePoller {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Room").finish_non_exhaustive()
+        f.debug_struct("WritablePoller").finish_non_exhaustive()
     }
 }

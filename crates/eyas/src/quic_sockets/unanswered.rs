@@ -10,51 +10,52 @@ use tokio::sync::oneshot;
 use crate::failure::icmp_failure;
 use crate::icmp::{IcmpCause, Report};
 
-/// The least that a path has to carry for QUIC, without the headers of IP and UDP (RFC 9000 §14).
-const LEAST_DATAGRAM: u16 = 1200;
-/// The header of UDP, behind that of IPv4 and of IPv6, in bytes.
+/// The datagram size that a path must carry for QUIC, without the IP and UDP headers (RFC 9000
+/// §14).
+const MIN_DATAGRAM: u16 = 1200;
+/// The size of the IP and UDP headers in bytes, for IPv4 and for IPv6.
 const HEADERS: [u16; 2] = [20 + 8, 40 + 8];
 
-/// The attempts of a socket.
+/// The unanswered attempts of a socket.
 #[derive(Debug, Default)]
-pub(crate) struct Unanswered(Mutex<Waiting>);
+pub(crate) struct Unanswered(Mutex<Attempts>);
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct Attempts {
     next: u64,
     attempts: Vec<(u64, SocketAddr, oneshot::Sender<Failure>)>,
 }
 
-/// One attempt, until it is dropped.
+/// The registration of one attempt, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Listening {
+pub(crate) struct PendingAttempt {
     id: u64,
-    at: Arc<Unanswered>,
+    unanswered: Arc<Unanswered>,
     failure: oneshot::Receiver<Failure>,
 }
 
 impl Unanswered {
     /// Registers an attempt that is about to send its first packet to `peer`.
-    pub(crate) fn begin(self: &Arc<Self>, peer: SocketAddr) -> Listening {
+    pub(crate) fn register(self: &Arc<Self>, peer: SocketAddr) -> PendingAttempt {
         let (sender, failure) = oneshot::channel();
-        let mut waiting = self.lock();
-        let id = waiting.next;
-        waiting.next += 1;
-        waiting.attempts.push((id, peer, sender));
-        Listening { id, at: Arc::clone(self), failure }
+        let mut state = self.lock();
+        let id = state.next;
+        state.next += 1;
+        state.attempts.push((id, peer, sender));
+        PendingAttempt { id, unanswered: Arc::clone(self), failure }
     }
 
-    /// Records a datagram from this address: whoever it is for, the host exists and the port is
-    /// open.
+    /// Records a datagram from this address: whichever attempt it is for, the host exists and the
+    /// port is open.
     pub(crate) fn answered(&self, from: SocketAddr) {
         self.lock().attempts.retain(|(_, peer, _)| !is_same(*peer, from));
     }
 
-    /// Handles a report.
-    pub(crate) fn reported(&self, report: &Report) {
+    /// Handles an ICMP report.
+    pub(crate) fn handle_report(&self, report: &Report) {
         let headers = HEADERS[usize::from(report.remote.is_ipv6())];
-        // Routers may take less than we sent as long as it is enough.
-        if !matches!(report.cause, IcmpCause::TooBig(mtu) if mtu >= LEAST_DATAGRAM + headers) {
+        // An MTU below the size that we sent does no harm as long as it is large enough for QUIC.
+        if !matches!(report.cause, IcmpCause::TooBig(mtu) if mtu >= MIN_DATAGRAM + headers) {
             self.fail(report.remote, &icmp_failure(report));
         }
     }
@@ -69,39 +70,40 @@ impl Unanswered {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, Attempts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Listening {
+impl PendingAttempt {
     /// Returns the result of `connecting`, unless a report ends it before anyone has answered.
-    pub(crate) async fn unless_ended<T>(
+    pub(crate) async fn unless_failed<T>(
         &mut self,
         connecting: impl Future<Output = T>,
     ) -> Result<T, Failure> {
-        let ended = async {
+        let failed = async {
             match (&mut self.failure).await {
                 Ok(failure) => failure,
-                // It was answered.
+                // The sender was dropped, because the peer has responded.
                 Err(_) => std::future::pending().await,
             }
         };
         tokio::select! {
             biased;
             done = connecting => Ok(done),
-            failure = ended => Err(failure),
+            failure = failed => Err(failure),
         }
     }
 }
 
-impl Drop for Listening {
+impl Drop for PendingAttempt {
     fn drop(&mut self) {
-        self.at.lock().attempts.retain(|(id, _, _)| *id != self.id);
+        self.unanswered.lock().attempts.retain(|(id, _, _)| *id != self.id);
     }
 }
 
-/// Compares addresses without scope and flow of IPv6, which differ between sent and quoted packets.
+/// Compares addresses without IPv6 scope and flow label, which differ between sent and quoted
+/// packets.
 fn is_same(one: SocketAddr, other: SocketAddr) -> bool {
     (one.ip(), one.port()) == (other.ip(), other.port())
 }

@@ -1,6 +1,6 @@
-//! Sends queries and receives answers: over UDP, TCP, TLS and HTTPS.
+//! Sends queries and receives answers over UDP, TCP, TLS and HTTPS.
 //!
-//! Answers over every protocol pass through [`mend`] before the library parses them.
+//! Answers over every protocol pass through [`repair`] before the library parses them.
 
 use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
@@ -19,8 +19,8 @@ use hickory_resolver::net::xfer::{
 use hickory_resolver::proto::op::SerialMessage;
 use hickory_resolver::{ConnectionProvider, PoolContext};
 
-use super::runtime::{Later, Runtime};
-use super::service_parameters::mend;
+use super::runtime::{BoxFuture, Runtime};
+use super::service_parameters::repair;
 
 /// Connects to DNS servers.
 #[derive(Clone, Default)]
@@ -28,7 +28,7 @@ pub(super) struct Connections(Runtime);
 
 impl ConnectionProvider for Connections {
     type Conn = DnsExchange<Runtime>;
-    type FutureConn = Later<Result<Self::Conn, NetError>>;
+    type FutureConn = BoxFuture<Result<Self::Conn, NetError>>;
     type RuntimeProvider = Runtime;
 
     fn new_connection(
@@ -40,10 +40,10 @@ impl ConnectionProvider for Connections {
         let (server, local) = (SocketAddr::new(ip, config.port), config.bind_addr);
         let (limits, runtime) = (Limits::of(pool), self.0.clone());
         Ok(match &config.protocol {
-            // The socket mends.
+            // The socket repairs what it receives.
             ProtocolConfig::Udp => return self.0.new_connection(ip, config, pool),
             ProtocolConfig::Tcp => {
-                let limit = Some(limits.time);
+                let limit = Some(limits.timeout);
                 let (tcp, sender) = TcpClientStream::new(server, local, limit, runtime.clone());
                 Box::pin(multiplex(tcp, sender, limits, runtime))
             }
@@ -55,7 +55,7 @@ impl ConnectionProvider for Connections {
             }
             #[cfg(feature = "encrypted-dns")]
             ProtocolConfig::Https { server_name, path } => {
-                let tcp = runtime.connect_tcp(server, local, Some(limits.time));
+                let tcp = runtime.connect_tcp(server, local, Some(limits.timeout));
                 let name = (&**server_name, config.port);
                 let https = super::https::connect(tcp, name, path, pool, &runtime)?;
                 Box::pin(async move { Ok(exchange(https.await?, &runtime)) })
@@ -68,17 +68,17 @@ impl ConnectionProvider for Connections {
     }
 }
 
-/// What a connection keeps to.
+/// The limits of a connection.
 struct Limits {
-    /// For connecting, and for each answer.
-    time: Duration,
-    /// Questions that wait for their answers.
-    questions: usize,
+    /// The timeout for connecting, and for each answer.
+    timeout: Duration,
+    /// The maximum number of queries that wait for answers.
+    queries: usize,
 }
 
 impl Limits {
     fn of(pool: &PoolContext) -> Self {
-        Self { time: pool.options.timeout, questions: pool.options.max_active_requests }
+        Self { timeout: pool.options.timeout, queries: pool.options.max_active_requests }
     }
 }
 
@@ -89,10 +89,10 @@ async fn multiplex<S: DnsClientStream>(
     limits: Limits,
     runtime: Runtime,
 ) -> Result<DnsExchange<Runtime>, NetError> {
-    let stream = tokio::time::timeout(limits.time, connecting).await;
-    let stream = Mended(stream.map_err(|_| NetError::Timeout)??);
-    let multiplexer = DnsMultiplexer::new(stream, sender).with_timeout(limits.time);
-    Ok(exchange(multiplexer.with_max_active_requests(limits.questions), &runtime))
+    let stream = tokio::time::timeout(limits.timeout, connecting).await;
+    let stream = RepairingStream(stream.map_err(|_| NetError::Timeout)??);
+    let multiplexer = DnsMultiplexer::new(stream, sender).with_timeout(limits.timeout);
+    Ok(exchange(multiplexer.with_max_active_requests(limits.queries), &runtime))
 }
 
 fn exchange(sender: impl DnsRequestSender, runtime: &Runtime) -> DnsExchange<Runtime> {
@@ -101,22 +101,22 @@ fn exchange(sender: impl DnsRequestSender, runtime: &Runtime) -> DnsExchange<Run
     exchange
 }
 
-/// A stream whose messages are mended.
-struct Mended<S>(S);
+/// A stream that repairs the messages that it receives.
+struct RepairingStream<S>(S);
 
-impl<S: DnsClientStream> Stream for Mended<S> {
+impl<S: DnsClientStream> Stream for RepairingStream<S> {
     type Item = Result<SerialMessage, NetError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.0.poll_next_unpin(cx).map_ok(|message| {
             let (mut message, from) = message.into_parts();
-            mend(&mut message);
+            repair(&mut message);
             SerialMessage::new(message, from)
         })
     }
 }
 
-impl<S: DnsClientStream> DnsClientStream for Mended<S> {
+impl<S: DnsClientStream> DnsClientStream for RepairingStream<S> {
     type Time = S::Time;
 
     fn name_server_addr(&self) -> SocketAddr {

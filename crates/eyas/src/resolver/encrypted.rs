@@ -16,7 +16,7 @@ use url::{Host, Url};
 use super::runtime::Runtime;
 use crate::Error;
 
-/// A DoH server as its URL names it.
+/// A DoH server, as specified by its URL.
 #[derive(Clone, Debug)]
 pub(super) struct HttpsServer {
     host: Host,
@@ -26,7 +26,7 @@ pub(super) struct HttpsServer {
 
 impl HttpsServer {
     pub(super) fn parse(url: &str) -> Result<Self, Error> {
-        // A password is for nobody's screen.
+        // Do not show a password.
         let shown = if url.contains('@') { "the URL of the DNS server" } else { url };
         let unusable = |why: &str| Error::Resolver(format!("{shown}: {why}"));
         let parsed = Url::parse(url).map_err(|error| unusable(&error.to_string()))?;
@@ -66,7 +66,7 @@ pub(super) fn tls_server(address: SocketAddr, name: &str) -> NameServerConfig {
     NameServerConfig::new(address.ip(), true, vec![connection])
 }
 
-/// A stream of messages inside TLS.
+/// A DNS message stream over TLS.
 type Tls = TlsClientStream<<Runtime as RuntimeProvider>::Tcp>;
 
 /// Returns such a stream, which is connected when it is first polled, and the sender of its
@@ -80,7 +80,7 @@ pub(super) fn over_tls(
 ) -> Result<(BoxFuture<'static, Result<Tls, NetError>>, BufDnsStreamHandle), NetError> {
     let name = ServerName::try_from(name).map_err(|error| NetError::from(error.to_string()))?;
     let mut tls = pool.tls.clone();
-    // Who listens at a port for DNS has nothing to choose between.
+    // A DNS server on its own port needs no server name.
     tls.enable_sni = false;
     let (name, tls) = (name.to_owned(), Arc::new(tls));
     Ok(tls_client_connect_with_bind_addr(server, local, name, tls, runtime.clone()))

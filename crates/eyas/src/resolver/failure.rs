@@ -4,10 +4,10 @@ use eyas_race::dns::DnsFailure;
 use hickory_resolver::net::{DnsError, NetError};
 use hickory_resolver::proto::op::ResponseCode;
 
-/// Tells the failures apart that the race and the user treat differently.
-pub(super) fn of(error: &NetError) -> DnsFailure {
+/// Classifies the failures that the race and the user treat differently.
+pub(super) fn classify(error: &NetError) -> DnsFailure {
     match error {
-        NetError::Dns(error) => of_response(error),
+        NetError::Dns(error) => response_failure(error),
         NetError::Timeout => DnsFailure::Timeout,
         NetError::NoConnections | NetError::Busy => DnsFailure::Unreachable,
         NetError::Io(error) if error.kind() == std::io::ErrorKind::TimedOut => DnsFailure::Timeout,
@@ -20,7 +20,7 @@ pub(super) fn of(error: &NetError) -> DnsFailure {
     }
 }
 
-fn of_response(error: &DnsError) -> DnsFailure {
+fn response_failure(error: &DnsError) -> DnsFailure {
     match error {
         DnsError::NoRecordsFound(none) => match none.response_code {
             ResponseCode::NoError => DnsFailure::NoData,

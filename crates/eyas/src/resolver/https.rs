@@ -1,4 +1,4 @@
-//! DNS over HTTPS (RFC 8484): a query is the body of a request, its answer that of the response.
+//! DNS over HTTPS (RFC 8484): queries are request bodies, answers are response bodies.
 //!
 //! The library implements this too, but gives no access to an answer before it has parsed it.
 
@@ -24,17 +24,17 @@ use rustls_pki_types::ServerName;
 use tokio_rustls::TlsConnector;
 
 use super::runtime::Runtime;
-use super::service_parameters::mend;
+use super::service_parameters::repair;
 
 const MEDIA_TYPE: &str = "application/dns-message";
 
-/// The port of `https`.
+/// The default port of `https`.
 const PORT: u16 = 443;
 
-/// The longest DNS message (RFC 8484 §6), in octets.
+/// The maximum length of a DNS message (RFC 8484 §6), in octets.
 const MAX_MESSAGE: usize = 65_535;
 
-/// Connects to the server of this name and port, whose address `tcp` leads to.
+/// Connects to the server with this name and port, over the connection `tcp` to its address.
 pub(super) fn connect<F>(
     tcp: F,
     (name, port): (&str, u16),
@@ -46,13 +46,14 @@ where
     F: Future<Output = io::Result<<Runtime as RuntimeProvider>::Tcp>>,
 {
     let head = head(name, port, path).map_err(|error| NetError::from(error.to_string()))?;
-    let proves = ServerName::try_from(name).map_err(|error| NetError::from(error.to_string()))?;
-    let proves = proves.to_owned();
+    let server_name =
+        ServerName::try_from(name).map_err(|error| NetError::from(error.to_string()))?;
+    let server_name = server_name.to_owned();
     let mut tls = pool.tls.clone();
     tls.alpn_protocols = vec![b"h2".to_vec()];
     let (limit, mut handle) = (pool.options.timeout, runtime.create_handle());
     let connecting = async move {
-        let tls = TlsConnector::from(Arc::new(tls)).connect(proves, tcp.await?.0).await?;
+        let tls = TlsConnector::from(Arc::new(tls)).connect(server_name, tcp.await?.0).await?;
         let mut builder = h2::client::Builder::new();
         let (requests, connection) = builder.enable_push(false).handshake(tls).await?;
         handle.spawn_bg(async move {
@@ -60,7 +61,7 @@ where
                 tracing::debug!(%error, "the connection to a DNS server ended");
             }
         });
-        Ok(Https { requests, head, limit, ends: false })
+        Ok(Https { requests, head, limit, is_shut_down: false })
     };
     Ok(async move { tokio::time::timeout(limit, connecting).await.map_err(|_| NetError::Timeout)? })
 }
@@ -81,32 +82,32 @@ fn head(name: &str, port: u16, path: &str) -> Result<Request<()>, http::Error> {
 pub(super) struct Https {
     requests: SendRequest<Bytes>,
     head: Request<()>,
-    /// For each answer.
+    /// The timeout for each answer.
     limit: Duration,
-    ends: bool,
+    is_shut_down: bool,
 }
 
 impl DnsRequestSender for Https {
-    fn send_message(&mut self, mut question: DnsRequest) -> DnsResponseStream {
-        // The same question is to be the same request to a cache of HTTP (RFC 8484 §4.1).
-        question.metadata.id = 0;
-        let question = match question.to_vec() {
-            Ok(question) => Bytes::from(question),
+    fn send_message(&mut self, mut query: DnsRequest) -> DnsResponseStream {
+        // The same query must be the same request to an HTTP cache (RFC 8484 §4.1).
+        query.metadata.id = 0;
+        let query = match query.to_vec() {
+            Ok(query) => Bytes::from(query),
             Err(error) => return NetError::from(error).into(),
         };
         let mut head = self.head.clone();
-        head.headers_mut().insert(CONTENT_LENGTH, question.len().into());
-        let asked = ask(self.requests.clone(), head, question);
-        let asked = tokio::time::timeout(self.limit, asked);
-        Box::pin(async move { asked.await.map_err(|_| NetError::Timeout)? }).into()
+        head.headers_mut().insert(CONTENT_LENGTH, query.len().into());
+        let response = send(self.requests.clone(), head, query);
+        let response = tokio::time::timeout(self.limit, response);
+        Box::pin(async move { response.await.map_err(|_| NetError::Timeout)? }).into()
     }
 
     fn shutdown(&mut self) {
-        self.ends = true;
+        self.is_shut_down = true;
     }
 
     fn is_shutdown(&self) -> bool {
-        self.ends
+        self.is_shut_down
     }
 }
 
@@ -114,7 +115,7 @@ impl Stream for Https {
     type Item = Result<(), NetError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if self.ends {
+        if self.is_shut_down {
             return Poll::Ready(None);
         }
         self.requests.poll_ready(cx).map(|ready| Some(ready.map_err(NetError::from)))
@@ -122,19 +123,19 @@ impl Stream for Https {
 }
 
 /// Sends one query.
-async fn ask(
+async fn send(
     requests: SendRequest<Bytes>,
     head: Request<()>,
-    question: Bytes,
+    query: Bytes,
 ) -> Result<DnsResponse, NetError> {
     let (response, mut body) = requests.ready().await?.send_request(head, false)?;
-    body.send_data(question, true)?;
+    body.send_data(query, true)?;
     let (response, mut body) = response.await?.into_parts();
     if !response.status.is_success() {
-        return Err(format!("the DNS server says {}", response.status).into());
+        return Err(format!("the DNS server returned {}", response.status).into());
     }
     if !is_dns_message(&response.headers) {
-        return Err("the DNS server answers with something else than a DNS message".into());
+        return Err("the DNS server returned something other than a DNS message".into());
     }
     let mut message = Vec::new();
     while let Some(piece) = body.data().await.transpose()? {
@@ -144,7 +145,7 @@ async fn ask(
         body.flow_control().release_capacity(piece.len())?;
         message.extend_from_slice(&piece);
     }
-    mend(&mut message);
+    repair(&mut message);
     Ok(DnsResponse::from_buffer(message)?)
 }
 
@@ -174,15 +175,15 @@ mod tests {
 
     #[test]
     fn the_media_type_may_have_parameters() {
-        let of = |value: Option<&'static str>| {
+        let accepts = |value: Option<&'static str>| {
             let mut headers = HeaderMap::new();
             if let Some(value) = value {
                 headers.insert(CONTENT_TYPE, value.parse().unwrap());
             }
             is_dns_message(&headers)
         };
-        assert!(of(None));
-        assert!(of(Some("Application/DNS-Message; charset=x")));
-        assert!(!of(Some("text/html")));
+        assert!(accepts(None));
+        assert!(accepts(Some("Application/DNS-Message; charset=x")));
+        assert!(!accepts(Some("text/html")));
     }
 }

@@ -24,16 +24,16 @@ mod service_parameters;
 use connections::Connections;
 use overrides::Overrides;
 
-/// What asks, and caches.
+/// Sends queries, and caches answers.
 type Client = hickory_resolver::Resolver<Connections>;
 
-/// What a server that the caller names has to answer one query before it is asked again.
-const QUERY_TIME: Duration = Duration::from_secs(2);
-/// How often such a query is asked again. The system's configuration has its own numbers.
+/// How long a server that the caller names may take to answer before the query is retried.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(2);
+/// How often such a query is retried. The system's configuration has its own values.
 const RETRIES: usize = 2;
-/// Answers kept in the cache.
+/// The maximum number of answers in the cache.
 const CACHED_ANSWERS: u64 = 512;
-/// Records read of one answer; what a server sends beyond is left.
+/// The maximum number of records read from one answer; further ones are ignored.
 pub(crate) const MAX_RECORDS: usize = 256;
 
 /// A DNS resolver. Cheap to clone; clones share the cache and the connections.
@@ -51,7 +51,7 @@ struct Shared {
     client: OnceCell<Client>,
 }
 
-/// Whom to ask.
+/// The servers to query.
 #[derive(Clone, Debug)]
 enum Source {
     System,
@@ -71,19 +71,19 @@ impl Default for Resolver {
 impl Resolver {
     /// Uses the servers that the system is configured with, and its hosts file.
     pub fn system() -> Self {
-        Self::of(Source::System)
+        Self::new(Source::System)
     }
 
     /// Uses this server, over UDP, and over TCP for answers that do not fit.
     pub fn server(address: SocketAddr) -> Self {
-        Self::of(Source::Server(address))
+        Self::new(Source::Server(address))
     }
 
     /// Uses this server over TLS (DoT, RFC 7858; usually port 853). Its certificate must be valid
     /// for `name`.
     #[cfg(feature = "encrypted-dns")]
     pub fn tls(address: SocketAddr, name: impl Into<String>) -> Self {
-        Self::of(Source::Tls(address, name.into()))
+        Self::new(Source::Tls(address, name.into()))
     }
 
     /// Sets the trust in DoT and DoH servers. The default is the platform's trust. No other
@@ -100,10 +100,10 @@ impl Resolver {
     /// name in the URL is resolved by the system's resolver.
     #[cfg(feature = "encrypted-dns")]
     pub fn https(url: &str) -> Result<Self, crate::Error> {
-        encrypted::HttpsServer::parse(url).map(|server| Self::of(Source::Https(server)))
+        encrypted::HttpsServer::parse(url).map(|server| Self::new(Source::Https(server)))
     }
 
-    fn of(source: Source) -> Self {
+    fn new(source: Source) -> Self {
         let shared = Shared {
             source,
             #[cfg(feature = "encrypted-dns")]
@@ -139,7 +139,7 @@ impl Resolver {
         }
         let protected = self.shared.source.is_protected();
         let records = match self.client().await {
-            Ok(client) => ask(client, query).await,
+            Ok(client) => lookup(client, query).await,
             Err(error) => {
                 tracing::warn!(%error, "no resolver");
                 Err(DnsFailure::Unreachable)
@@ -148,7 +148,7 @@ impl Resolver {
         Answer { id: query.id, records, protected }
     }
 
-    /// Forgets what DNS answered, as after a change of network.
+    /// Clears the cache, for example after a change of network.
     pub(crate) fn clear_cache(&self) {
         if let Some(client) = self.shared.client.get() {
             client.clear_cache();
@@ -164,13 +164,13 @@ impl Shared {
     async fn connect(&self) -> Result<Client, NetError> {
         let mut builder = match &self.source {
             Source::System => Client::builder(Connections::default())?,
-            Source::Server(address) => of_server(plain_server(*address)),
+            Source::Server(address) => builder_for(plain_server(*address)),
             #[cfg(feature = "encrypted-dns")]
-            Source::Tls(address, name) => of_server(encrypted::tls_server(*address, name)),
+            Source::Tls(address, name) => builder_for(encrypted::tls_server(*address, name)),
             #[cfg(feature = "encrypted-dns")]
-            Source::Https(server) => of_server(server.resolve().await?),
+            Source::Https(server) => builder_for(server.resolve().await?),
         };
-        adjust(builder.options_mut());
+        configure(builder.options_mut());
         #[cfg(feature = "encrypted-dns")]
         if self.source.is_protected() {
             let verifier = self.security.server_verifier();
@@ -200,21 +200,21 @@ fn plain_server(address: SocketAddr) -> NameServerConfig {
     NameServerConfig::new(address.ip(), true, connections)
 }
 
-fn of_server(server: NameServerConfig) -> hickory_resolver::ResolverBuilder<Connections> {
+fn builder_for(server: NameServerConfig) -> hickory_resolver::ResolverBuilder<Connections> {
     let config = ResolverConfig::from_name_servers(vec![server]);
     let mut builder = Client::builder_with_config(config, Connections::default());
-    builder.options_mut().timeout = QUERY_TIME;
+    builder.options_mut().timeout = QUERY_TIMEOUT;
     builder.options_mut().attempts = RETRIES;
     builder
 }
 
-fn adjust(options: &mut ResolverOpts) {
+fn configure(options: &mut ResolverOpts) {
     options.cache_size = CACHED_ANSWERS;
     // HTTPS records with hints and ECH outgrow 512 octets.
     options.edns0 = true;
 }
 
-async fn ask(client: &Client, query: &Query) -> Result<Records, DnsFailure> {
+async fn lookup(client: &Client, query: &Query) -> Result<Records, DnsFailure> {
     let name = owner_name(&query.name)?;
     let wire_type = match query.record_type {
         RecordType::Https => WireType::HTTPS,
@@ -222,8 +222,8 @@ async fn ask(client: &Client, query: &Query) -> Result<Records, DnsFailure> {
         RecordType::A => WireType::A,
     };
     match client.lookup(name, wire_type).await {
-        Ok(lookup) => records::read(query.record_type, lookup.answers()),
-        Err(error) => Err(failure::of(&error)),
+        Ok(found) => records::read(query.record_type, found.answers()),
+        Err(error) => Err(failure::classify(&error)),
     }
 }
 

@@ -7,9 +7,9 @@ use hickory_resolver::proto::rr::{RData, Record};
 use super::MAX_RECORDS;
 
 /// Returns the records of this type; CNAMEs and other records in an answer are skipped.
-pub(super) fn read(wanted: RecordType, answers: &[Record]) -> Result<Records, DnsFailure> {
+pub(super) fn read(record_type: RecordType, answers: &[Record]) -> Result<Records, DnsFailure> {
     let data = answers.iter().map(|record| &record.data);
-    let records = match wanted {
+    let records = match record_type {
         RecordType::A => {
             let addresses = data.filter_map(|data| match data {
                 RData::A(address) => Some(address.0),

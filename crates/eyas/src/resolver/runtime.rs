@@ -9,18 +9,18 @@ use std::time::Duration;
 
 use hickory_resolver::net::runtime::{DnsUdpSocket, RuntimeProvider, TokioRuntimeProvider};
 
-use super::service_parameters::mend;
+use super::service_parameters::repair;
 
-pub(super) type Later<T> = Pin<Box<dyn Send + Future<Output = T>>>;
+pub(super) type BoxFuture<T> = Pin<Box<dyn Send + Future<Output = T>>>;
 
-/// tokio, with UDP sockets that mend what they receive.
+/// tokio, with UDP sockets that repair what they receive.
 #[derive(Clone, Default)]
 pub(super) struct Runtime(TokioRuntimeProvider);
 
 impl RuntimeProvider for Runtime {
     type Handle = <TokioRuntimeProvider as RuntimeProvider>::Handle;
     type Timer = <TokioRuntimeProvider as RuntimeProvider>::Timer;
-    type Udp = MendedSocket;
+    type Udp = RepairingSocket;
     type Tcp = <TokioRuntimeProvider as RuntimeProvider>::Tcp;
 
     fn create_handle(&self) -> Self::Handle {
@@ -32,20 +32,20 @@ impl RuntimeProvider for Runtime {
         server: SocketAddr,
         local: Option<SocketAddr>,
         limit: Option<Duration>,
-    ) -> Later<io::Result<Self::Tcp>> {
+    ) -> BoxFuture<io::Result<Self::Tcp>> {
         self.0.connect_tcp(server, local, limit)
     }
 
-    fn bind_udp(&self, local: SocketAddr, server: SocketAddr) -> Later<io::Result<Self::Udp>> {
+    fn bind_udp(&self, local: SocketAddr, server: SocketAddr) -> BoxFuture<io::Result<Self::Udp>> {
         let socket = self.0.bind_udp(local, server);
-        Box::pin(async { socket.await.map(MendedSocket) })
+        Box::pin(async { socket.await.map(RepairingSocket) })
     }
 }
 
-/// A socket whose datagrams are mended.
-pub(super) struct MendedSocket(<TokioRuntimeProvider as RuntimeProvider>::Udp);
+/// A socket that repairs the datagrams that it receives.
+pub(super) struct RepairingSocket(<TokioRuntimeProvider as RuntimeProvider>::Udp);
 
-impl DnsUdpSocket for MendedSocket {
+impl DnsUdpSocket for RepairingSocket {
     type Time = <TokioRuntimeProvider as RuntimeProvider>::Timer;
 
     fn poll_recv_from(
@@ -55,7 +55,7 @@ impl DnsUdpSocket for MendedSocket {
     ) -> Poll<io::Result<(usize, SocketAddr)>> {
         let (len, from) = ready!(DnsUdpSocket::poll_recv_from(&self.0, cx, buffer))?;
         if let Some(message) = buffer.get_mut(..len) {
-            mend(message);
+            repair(message);
         }
         Poll::Ready(Ok((len, from)))
     }

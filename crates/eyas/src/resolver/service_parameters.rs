@@ -17,15 +17,15 @@ const PORT: u16 = 3;
 const IPV4_HINT: u16 = 4;
 const IPV6_HINT: u16 = 6;
 
-/// Octets in front of the questions (RFC 1035 §4.1.1).
+/// The number of octets before the questions (RFC 1035 §4.1.1).
 const HEADER: usize = 12;
 
-/// Stands for each octet of an identifier that is no text; in no identifier that is registered.
+/// Replaces the octets of an identifier that is not text. No registered identifier contains it.
 const REPLACEMENT: u8 = 0x7f;
 
-/// Replaces the octets of ALPN identifiers that are no text, and makes values of the wrong form
-/// evident. A message that does not read to its end is left to the library as far as it does not.
-pub(super) fn mend(message: &mut [u8]) -> Option<()> {
+/// Replaces the octets of ALPN identifiers that are not text, and makes malformed values evident.
+/// The part of a message after a parse error is left to the library.
+pub(super) fn repair(message: &mut [u8]) -> Option<()> {
     let count = |at: usize| Some(usize::from(u16_at(message, at)?));
     let (questions, records) = (count(4)?, count(6)? + count(8)? + count(10)?);
     let mut at = HEADER;
@@ -33,20 +33,20 @@ pub(super) fn mend(message: &mut [u8]) -> Option<()> {
         at = after_name(message, at)? + 4;
     }
     for _ in 0..records {
-        let fixed = after_name(message, at)?;
-        let (record_type, len) = (u16_at(message, fixed)?, u16_at(message, fixed + 8)?);
-        let data = fixed + 10;
+        let fields = after_name(message, at)?;
+        let (record_type, len) = (u16_at(message, fields)?, u16_at(message, fields + 8)?);
+        let data = fields + 10;
         at = data + usize::from(len);
         let data = message.get_mut(data..at)?;
         if SERVICE_BINDINGS.contains(&record_type) {
-            mend_parameters(data)?;
+            repair_parameters(data)?;
         }
     }
     Some(())
 }
 
 /// Repairs the data of one record: priority, target and parameters (RFC 9460 §2.2).
-fn mend_parameters(data: &mut [u8]) -> Option<()> {
+fn repair_parameters(data: &mut [u8]) -> Option<()> {
     let is_alias = u16_at(data, 0)? == 0;
     let mut at = after_name(data, 2)?;
     while at < data.len() {
@@ -54,11 +54,11 @@ fn mend_parameters(data: &mut [u8]) -> Option<()> {
         let value = at + 4;
         let end = value + usize::from(len);
         if key == ALPN {
-            mend_identifiers(data.get_mut(value..end)?)?;
+            repair_identifiers(data.get_mut(value..end)?)?;
         }
-        // Those of an alias are ignored (§2.4.2).
-        if !is_alias && !has_its_form(key, data.get(value..end)?) {
-            // No message is long enough for it.
+        // Parameters of an alias are ignored (§2.4.2).
+        if !is_alias && !is_well_formed(key, data.get(value..end)?) {
+            // A length that exceeds every message.
             data.get_mut(at + 2..value)?.fill(0xff);
         }
         at = end;
@@ -68,9 +68,9 @@ fn mend_parameters(data: &mut [u8]) -> Option<()> {
 
 /// Returns whether a value has the format of its key (§7, §8), as far as the library does not check
 /// it.
-fn has_its_form(key: u16, value: &[u8]) -> bool {
+fn is_well_formed(key: u16, value: &[u8]) -> bool {
     match key {
-        MANDATORY => value.chunks_exact(2).is_sorted_by(|one, next| one < next),
+        MANDATORY => value.chunks_exact(2).is_sorted_by(|key, next| key < next),
         ALPN => !has_empty_identifier(value),
         PORT => value.len() == 2,
         IPV4_HINT | IPV6_HINT => !value.is_empty(),
@@ -78,7 +78,7 @@ fn has_its_form(key: u16, value: &[u8]) -> bool {
     }
 }
 
-/// Identifiers have an octet at least (§7.1.1).
+/// Returns whether an identifier is empty, which §7.1.1 forbids.
 fn has_empty_identifier(mut value: &[u8]) -> bool {
     while let Some((len, rest)) = value.split_first() {
         if *len == 0 {
@@ -90,7 +90,7 @@ fn has_empty_identifier(mut value: &[u8]) -> bool {
 }
 
 /// Repairs identifiers, each of which follows its length.
-fn mend_identifiers(mut value: &mut [u8]) -> Option<()> {
+fn repair_identifiers(mut value: &mut [u8]) -> Option<()> {
     while let Some((len, rest)) = value.split_first_mut() {
         let (identifier, rest) = rest.split_at_mut_checked(usize::from(*len))?;
         if std::str::from_utf8(identifier).is_err() {

@@ -61,7 +61,7 @@ fn a_chain_without_addresses_is_no_data() {
 }
 
 #[test]
-fn an_endless_answer_is_cut() {
+fn the_number_of_records_is_limited() {
     let many: Vec<_> = (0..10_000u32).map(|n| record(RData::A(A(Ipv4Addr::from(n))))).collect();
     let Ok(Records::A(addresses)) = records::read(RecordType::A, &many) else {
         panic!("no addresses");
@@ -70,23 +70,23 @@ fn an_endless_answer_is_cut() {
 }
 
 #[tokio::test]
-async fn an_overridden_host_is_not_asked() {
+async fn an_overridden_host_is_not_queried() {
     let resolver = Resolver::server("127.0.0.1:9".parse().unwrap()).overriding(
         "Example.COM.",
         8443,
         vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
     );
-    let ask = |name: &str, record_type| Query { id: QueryId(1), name: name.into(), record_type };
-    let a = resolver.query(&ask("example.com", RecordType::A), 8443).await;
+    let query = |name: &str, record_type| Query { id: QueryId(1), name: name.into(), record_type };
+    let a = resolver.query(&query("example.com", RecordType::A), 8443).await;
     assert_eq!(a.records, Ok(Records::A(vec![Ipv4Addr::LOCALHOST])));
-    let aaaa = resolver.query(&ask("example.com", RecordType::Aaaa), 8443).await;
+    let aaaa = resolver.query(&query("example.com", RecordType::Aaaa), 8443).await;
     assert_eq!(aaaa.records, Ok(Records::Aaaa(vec![Ipv6Addr::LOCALHOST])));
-    let https = resolver.query(&ask("_8443._https.example.com", RecordType::Https), 8443).await;
+    let https = resolver.query(&query("_8443._https.example.com", RecordType::Https), 8443).await;
     assert_eq!(https.records, Err(DnsFailure::NoData));
 }
 
-/// A DNS server that answers every question with an HTTPS record of this data.
-async fn server_of(data: Vec<u8>) -> std::net::SocketAddr {
+/// Starts a DNS server that answers every query with an HTTPS record with this data.
+async fn server_with(data: Vec<u8>) -> std::net::SocketAddr {
     let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let address = socket.local_addr().unwrap();
     tokio::spawn(async move {
@@ -109,9 +109,9 @@ async fn server_of(data: Vec<u8>) -> std::net::SocketAddr {
 /// example.com HTTPS 1 . alpn=h2,\\255\\254,h3
 /// ```
 #[tokio::test]
-async fn a_non_text_identifier_does_no_harm() {
+async fn a_non_text_identifier_does_not_invalidate_the_record() {
     let alpn = [2, b'h', b'2', 2, 0xff, 0xfe, 2, b'h', b'3'];
-    let server = server_of([&[0, 1, 0, 0, 1, 0, 9][..], &alpn].concat()).await;
+    let server = server_with([&[0, 1, 0, 0, 1, 0, 9][..], &alpn].concat()).await;
     let query =
         Query { id: QueryId(1), name: "example.com".into(), record_type: RecordType::Https };
     let answer = Resolver::server(server).query(&query, 443).await;
@@ -123,16 +123,16 @@ async fn a_non_text_identifier_does_no_harm() {
     assert_eq!(answer.records, Ok(Records::Https(vec![expected])));
 }
 
-/// What a record of this data, behind priority and target, is to the client.
+/// Returns what the client reads from a record with these parameters.
 async fn read(parameters: &[u8]) -> Result<Records, DnsFailure> {
-    let server = server_of([&[0, 1, 0], parameters].concat()).await;
+    let server = server_with([&[0, 1, 0], parameters].concat()).await;
     let query =
         Query { id: QueryId(1), name: "example.com".into(), record_type: RecordType::Https };
     Resolver::server(server).query(&query, 443).await.records
 }
 
 #[tokio::test]
-async fn records_of_the_wrong_form_are_malformed() {
+async fn malformed_records_are_rejected() {
     let wrong: &[(&str, &[u8])] = &[
         ("a key before a lesser one", &[0, 3, 0, 2, 1, 187, 0, 1, 0, 3, 2, b'h', b'2']),
         ("a key twice", &[0, 3, 0, 2, 1, 187, 0, 3, 0, 2, 1, 187]),
@@ -146,7 +146,7 @@ async fn records_of_the_wrong_form_are_malformed() {
         ("a port of three octets", &[0, 3, 0, 3, 1, 187, 0]),
         ("no hints", &[0, 4, 0, 0]),
         ("half a hint", &[0, 4, 0, 6, 192, 0, 2, 1, 192, 0]),
-        ("no hints of IPv6", &[0, 6, 0, 0]),
+        ("no IPv6 hints", &[0, 6, 0, 0]),
         ("no mandatory keys", &[0, 0, 0, 0, 0, 3, 0, 2, 1, 187]),
         ("mandatory keys that do not increase", &[0, 0, 0, 4, 0, 3, 0, 3, 0, 3, 0, 2, 1, 187]),
     ];
@@ -171,7 +171,7 @@ async fn unknown_keys_are_ignored() {
 }
 
 #[test]
-fn a_message_that_ends_early_is_left_as_it_is() {
+fn a_truncated_message_is_left_unchanged() {
     let mut message = vec![0; 12];
     message[5] = 1;
     message[7] = 1;
@@ -179,9 +179,9 @@ fn a_message_that_ends_early_is_left_as_it_is() {
     message.extend([0, 0, 65, 0, 1, 0, 0, 0, 60, 0, 11, 0, 1, 0, 0, 1, 0, 4, 3, 0xff, 0xff, 0xff]);
     for len in 0..message.len() {
         let mut cut = message[..len].to_vec();
-        assert_eq!(super::service_parameters::mend(&mut cut), None);
+        assert_eq!(super::service_parameters::repair(&mut cut), None);
         assert_eq!(cut, message[..len]);
     }
-    assert_eq!(super::service_parameters::mend(&mut message), Some(()));
+    assert_eq!(super::service_parameters::repair(&mut message), Some(()));
     assert!(message.ends_with(&[0x7f; 3]));
 }

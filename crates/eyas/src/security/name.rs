@@ -75,7 +75,7 @@ mod tests {
     }
 
     fn name(parameters: &SecurityParameters) -> String {
-        parameters.name(&Secret::of_process())
+        parameters.name(&Secret::for_process())
     }
 
     #[test]
@@ -111,6 +111,6 @@ mod tests {
     #[test]
     fn a_name_means_nothing_elsewhere() {
         let roots = SecurityParameters::platform().with_roots([root(1)]);
-        assert_ne!(roots.name(&Secret::drawn()), roots.name(&Secret::drawn()));
+        assert_ne!(roots.name(&Secret::random()), roots.name(&Secret::random()));
     }
 }

@@ -1,9 +1,9 @@
-//! Inspects what is at the path of the memory before anything is touched.
+//! Inspects what is at the path of the memory before anything is changed.
 //!
 //! The path may be a mistake: a text file, another program's database, a link to either. So a file
-//! is used only if its header says that it is a memory, and everything else is left alone. Nothing
-//! here opens a file that SQLite may have open in this process, because closing any descriptor of
-//! it would drop SQLite's locks (fcntl(2)).
+//! is used only if its header says that it is a memory, and everything else is left unchanged.
+//! Nothing here opens a file that SQLite may have open in this process, because closing any
+//! descriptor of it would drop SQLite's locks (fcntl(2)).
 
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -19,28 +19,28 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 /// "eyas", so that another program's file is recognised as such.
 pub(super) const APPLICATION_ID: i32 = i32::from_be_bytes(*b"eyas");
 
-/// What SQLite keeps beside a database.
-pub(super) const BESIDE: [&str; 3] = ["-journal", "-wal", "-shm"];
-/// How a rollback journal begins (<https://sqlite.org/fileformat2.html>, §3).
+/// The suffixes of the files that SQLite keeps beside a database.
+pub(super) const COMPANION_SUFFIXES: [&str; 3] = ["-journal", "-wal", "-shm"];
+/// The first bytes of a rollback journal (<https://sqlite.org/fileformat2.html>, §3).
 const JOURNAL: [u8; 4] = [0xd9, 0xd5, 0x05, 0xf9];
-/// How a write-ahead log begins, for either order of bytes in its checksums (§4.1).
+/// The first bytes of a write-ahead log, for either byte order of its checksums (§4.1).
 const LOGS: [[u8; 4]; 2] = [[0x37, 0x7f, 0x06, 0x82], [0x37, 0x7f, 0x06, 0x83]];
 
 /// Why the file cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Trouble {
-    /// It is a memory, but damaged, and a new one can replace it.
+pub(super) enum FileError {
+    /// It is a memory, but damaged; a new one can replace it.
     #[error("{0}")]
     Damaged(String),
     /// It is something else.
     #[error("is not an eyas memory: {0}")]
     NotOurs(String),
-    /// For the moment, or for this process, it cannot be read or written.
+    /// It cannot be read or written at the moment, or by this process.
     #[error("{0}")]
     Unusable(String),
 }
 
-impl From<rusqlite::Error> for Trouble {
+impl From<rusqlite::Error> for FileError {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
             Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
@@ -51,18 +51,18 @@ impl From<rusqlite::Error> for Trouble {
     }
 }
 
-impl From<io::Error> for Trouble {
+impl From<io::Error> for FileError {
     fn from(error: io::Error) -> Self {
         Self::Unusable(error.to_string())
     }
 }
 
-/// Which file it is, whatever its name: device and inode.
+/// Identifies a file independently of its name: device and inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FileId(u64, u64);
 
 impl FileId {
-    /// Returns the file with this name, if there is one.
+    /// Returns the identity of the file with this name, if there is one.
     pub(super) fn of(path: &Path) -> Option<Self> {
         std::fs::symlink_metadata(path).ok().map(|metadata| Self::from(&metadata))
     }
@@ -76,14 +76,14 @@ impl From<&Metadata> for FileId {
 
 /// A file that may be opened as a memory.
 #[derive(Debug)]
-pub(super) struct Place {
-    /// Without links on the way.
+pub(super) struct UsableFile {
+    /// The path without symbolic links.
     pub(super) path: PathBuf,
     pub(super) id: FileId,
     mode: u32,
 }
 
-impl Place {
+impl UsableFile {
     fn new(path: PathBuf, metadata: &Metadata) -> Self {
         Self { path, id: metadata.into(), mode: metadata.mode() }
     }
@@ -94,29 +94,32 @@ impl Place {
     }
 }
 
-/// What lies there.
+/// The result of an inspection.
 #[derive(Debug)]
-pub(super) enum Found {
-    /// Nothing: it is to be [made](make).
-    Nothing,
+pub(super) enum Inspection {
+    /// There is no file; one can be [created](create).
+    Missing,
     /// A memory, or an empty file.
-    Usable(Place),
+    Usable(UsableFile),
 }
 
-/// Looks without changing anything.
-pub(super) fn inspect(path: &Path) -> Result<Found, Trouble> {
-    let Some(path) = without_links_above(path)? else { return Ok(Found::Nothing) };
+/// Inspects the path without changing anything.
+pub(super) fn inspect(path: &Path) -> Result<Inspection, FileError> {
+    let Some(path) = resolve_directory(path)? else { return Ok(Inspection::Missing) };
     let metadata = match std::fs::symlink_metadata(&path) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return match BESIDE.iter().find(|suffix| FileId::of(&beside(&path, suffix)).is_some()) {
-                None => Ok(Found::Nothing),
-                Some(suffix) => Err(left_over(&path, suffix)),
+            return match COMPANION_SUFFIXES
+                .iter()
+                .find(|suffix| FileId::of(&companion(&path, suffix)).is_some())
+            {
+                None => Ok(Inspection::Missing),
+                Some(suffix) => Err(unexpected_companion(&path, suffix)),
             };
         }
         Err(error) => return Err(error.into()),
     };
-    let not_ours = |why: &str| Err(Trouble::NotOurs(why.into()));
+    let not_ours = |why: &str| Err(FileError::NotOurs(why.into()));
     if metadata.is_symlink() {
         return not_ours(
             "it is a symbolic link, which is not followed; use the path of the file itself",
@@ -125,22 +128,22 @@ pub(super) fn inspect(path: &Path) -> Result<Found, Trouble> {
     if !metadata.is_file() {
         return not_ours("it is not a regular file");
     }
-    let me = geteuid();
-    if metadata.uid() != me.as_raw() && !me.is_root() {
+    let user = geteuid();
+    if metadata.uid() != user.as_raw() && !user.is_root() {
         return not_ours("it belongs to another user");
     }
-    for suffix in BESIDE {
-        check_beside(&path, suffix)?;
+    for suffix in COMPANION_SUFFIXES {
+        check_companion(&path, suffix)?;
     }
     if metadata.len() > 0 {
         check_header(&path)?;
     }
-    Ok(Found::Usable(Place::new(path, &metadata)))
+    Ok(Inspection::Usable(UsableFile::new(path, &metadata)))
 }
 
-/// Makes an empty file for its owner only, and its directory; SQLite gives what it keeps beside the
-/// file the same mode.
-pub(super) fn make(path: &Path) -> Result<Place, Trouble> {
+/// Creates an empty file for its owner only, and its directory. SQLite gives its companion files
+/// the same mode.
+pub(super) fn create(path: &Path) -> Result<UsableFile, FileError> {
     if let Some(parent) = path.parent()
         && !parent.as_os_str().is_empty()
         && !parent.exists()
@@ -154,15 +157,15 @@ pub(super) fn make(path: &Path) -> Result<Place, Trouble> {
         Err(error) => return Err(error.into()),
     }
     match inspect(path)? {
-        Found::Usable(place) => Ok(place),
-        Found::Nothing => {
-            Err(Trouble::Unusable("it disappeared right after it was created".into()))
+        Inspection::Usable(file) => Ok(file),
+        Inspection::Missing => {
+            Err(FileError::Unusable("it disappeared right after it was created".into()))
         }
     }
 }
 
-/// Returns the SQLite file that belongs to this one.
-pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
+/// Returns the name of SQLite's companion file with this suffix.
+pub(super) fn companion(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     name.into()
@@ -170,9 +173,9 @@ pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 /// Returns a path to the same file with no symbolic link except possibly the file itself; `None` if
 /// its directory does not exist.
-fn without_links_above(path: &Path) -> Result<Option<PathBuf>, Trouble> {
+fn resolve_directory(path: &Path) -> Result<Option<PathBuf>, FileError> {
     let Some(name) = path.file_name() else {
-        return Err(Trouble::NotOurs("it is a directory".into()));
+        return Err(FileError::NotOurs("it is a directory".into()));
     };
     let parent = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -185,29 +188,28 @@ fn without_links_above(path: &Path) -> Result<Option<PathBuf>, Trouble> {
     }
 }
 
-/// Checks the names of SQLite's own files, because SQLite would overwrite or delete what it finds
-/// there.
-fn check_beside(path: &Path, suffix: &str) -> Result<(), Trouble> {
-    let name = beside(path, suffix);
+/// Checks a companion file, because SQLite would overwrite or delete what it finds there.
+fn check_companion(path: &Path, suffix: &str) -> Result<(), FileError> {
+    let name = companion(path, suffix);
     let metadata = match std::fs::symlink_metadata(&name) {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error.into()),
     };
-    let is_sqlites = metadata.is_file()
+    let is_from_sqlite = metadata.is_file()
         && match suffix {
             // It holds SQLite's locks, so it must not be opened here.
             "-shm" => true,
-            _ => begins_as(&name, suffix)?,
+            _ => has_header_of(&name, suffix)?,
         };
-    if is_sqlites { Ok(()) } else { Err(left_over(path, suffix)) }
+    if is_from_sqlite { Ok(()) } else { Err(unexpected_companion(path, suffix)) }
 }
 
-fn begins_as(name: &Path, suffix: &str) -> Result<bool, Trouble> {
+fn has_header_of(name: &Path, suffix: &str) -> Result<bool, FileError> {
     let mut head = Vec::new();
     match File::open(name) {
         Ok(file) => _ = file.take(4).read_to_end(&mut head)?,
-        // Another process has just tidied up.
+        // Another process has just deleted it.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
         Err(error) => return Err(error.into()),
     }
@@ -219,17 +221,17 @@ fn begins_as(name: &Path, suffix: &str) -> Result<bool, Trouble> {
         })
 }
 
-fn left_over(path: &Path, suffix: &str) -> Trouble {
-    let name = beside(path, suffix);
-    Trouble::NotOurs(format!(
+fn unexpected_companion(path: &Path, suffix: &str) -> FileError {
+    let name = companion(path, suffix);
+    FileError::NotOurs(format!(
         "{} is in the way, which is something else or left over from another database",
         name.display()
     ))
 }
 
-/// Reads the header by SQLite, for SQLite knows how to close a file that is open elsewhere in this
-/// process. `immutable` keeps it from touching the file and what lies beside it.
-fn check_header(path: &Path) -> Result<(), Trouble> {
+/// Reads the header through SQLite, because SQLite can close a file that is also open elsewhere in
+/// this process. `immutable` keeps it from changing the file and its companions.
+fn check_header(path: &Path) -> Result<(), FileError> {
     let mut uri = String::from("file:");
     for byte in path.as_os_str().as_bytes() {
         // Writing to a string cannot fail.
@@ -245,14 +247,14 @@ fn check_header(path: &Path) -> Result<(), Trouble> {
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let connection = Connection::open_with_flags(uri, flags)?;
-    // A file that is shorter than its header says is damaged, and yet tells whose it is.
+    // A file that is shorter than its header says is damaged, but still has an application ID.
     connection.pragma_update(None, "writable_schema", true)?;
-    let whose = connection.query_row("PRAGMA application_id", [], |row| row.get::<_, i64>(0));
-    match whose {
+    let application = connection.query_row("PRAGMA application_id", [], |row| row.get::<_, i64>(0));
+    match application {
         Ok(id) if id == i64::from(APPLICATION_ID) => Ok(()),
-        Ok(_) => Err(Trouble::NotOurs("it is the database of another program".into())),
-        Err(error) => match Trouble::from(error) {
-            Trouble::Damaged(_) => Err(Trouble::NotOurs("it is not a database".into())),
+        Ok(_) => Err(FileError::NotOurs("it is the database of another program".into())),
+        Err(error) => match FileError::from(error) {
+            FileError::Damaged(_) => Err(FileError::NotOurs("it is not a database".into())),
             other => Err(other),
         },
     }
