@@ -15,7 +15,7 @@ use crate::network::Network;
 use crate::quic_sockets::Sockets;
 #[cfg(feature = "sctp")]
 use crate::sctp::dtls::Identity;
-use crate::security::Refusals;
+use crate::security::Rejections;
 use crate::{Error, SecurityParameters};
 
 /// The maximum number of cached configurations of one kind; a program offers few lists of
@@ -35,7 +35,7 @@ pub(crate) struct Connector {
     verifier: Arc<dyn ServerCertVerifier>,
     #[cfg(feature = "sctp")]
     security: SecurityParameters,
-    refusals: Arc<Refusals>,
+    rejections: Arc<Rejections>,
     fast_open: bool,
     mptcp: bool,
     local_addresses: LocalAddresses,
@@ -81,7 +81,7 @@ impl Connector {
             verifier,
             #[cfg(feature = "sctp")]
             security: security.clone(),
-            refusals: security.refusals(),
+            rejections: security.rejections(),
             fast_open,
             mptcp,
             local_addresses,
@@ -89,8 +89,8 @@ impl Connector {
     }
 
     /// Returns what was wrong with certificates that were not accepted.
-    pub(crate) fn refusals(&self) -> &Arc<Refusals> {
-        &self.refusals
+    pub(crate) fn rejections(&self) -> &Arc<Rejections> {
+        &self.rejections
     }
 
     pub(crate) fn stream_tls(&self, alpn: &[Alpn]) -> Arc<ClientConfig> {

@@ -8,7 +8,7 @@ use nix::libc;
 use rustls::{AlertDescription, InvalidMessage};
 
 use crate::icmp::{IcmpCause, Report};
-use crate::security::verdict;
+use crate::security::invalid_certificate;
 
 pub(crate) fn failure(cause: Cause, reached: Level, detail: impl Into<String>) -> Failure {
     Failure { cause, reached, detail: detail.into() }
@@ -111,11 +111,11 @@ fn error_kind_cause(kind: io::ErrorKind, reached: Level) -> Cause {
 }
 
 /// Classifies an error of TLS over a byte stream. Errors of certificates are described by
-/// [`Refusals::explain`](crate::security::Refusals::explain), where the server's name is known.
+/// [`Rejections::explain`](crate::security::Rejections::explain), where the server's name is known.
 pub(crate) fn tls_failure(error: &rustls::Error, reached: Level) -> Failure {
     use rustls::Error as Tls;
     let (cause, detail) = match error {
-        Tls::InvalidCertificate(why) => (Cause::Certificate, verdict(why)),
+        Tls::InvalidCertificate(why) => (Cause::Certificate, invalid_certificate(why)),
         Tls::NoCertificatesPresented => {
             (Cause::Certificate, "the server presented no certificate".into())
         }

@@ -9,7 +9,7 @@ use x509_cert::Certificate;
 use x509_cert::der::{Decode, pem};
 
 use crate::Error;
-use crate::security::{ClientKeys, KnownClients};
+use crate::security::{ClientKeyVerifier, ClientKeys};
 
 /// The prefix of the subject of a generated certificate.
 const SELF_SIGNED_FOR: &str = "eyas self-signed for ";
@@ -103,7 +103,7 @@ impl ServerIdentity {
         clients: &ClientKeys,
     ) -> Result<rustls::ServerConfig, Error> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let verifier = Arc::new(KnownClients::new(&provider, clients.clone()));
+        let verifier = Arc::new(ClientKeyVerifier::new(&provider, clients.clone()));
         let mut config = rustls::ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS13])
             .and_then(|builder| {

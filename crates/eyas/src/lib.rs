@@ -113,12 +113,12 @@ pub use tally::AttemptCounts;
 pub use eyas_race::candidate::{Alpn, Candidate, Security, Transport};
 pub use eyas_race::target::{Host, Target};
 
-/// The example of the README, so that it cannot rot.
+/// Compiles the example of the README.
 #[cfg(all(doctest, feature = "quic"))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-/// The example of the README, so that it cannot rot.
+/// Compiles the example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct CrateReadme;

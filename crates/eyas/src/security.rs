@@ -12,21 +12,21 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::Error;
 
+mod fault_text;
 mod key;
 mod name;
-mod refusal;
+mod rejections;
 mod signatures;
 mod verifier;
-mod words;
 
-pub(crate) use key::{ClientKeys, KnownClients};
+pub(crate) use key::{ClientKeyVerifier, ClientKeys};
 pub use key::{KeyFingerprint, KeyFingerprintError};
-pub use refusal::CertificateFault;
+pub use rejections::CertificateFault;
 #[cfg(feature = "quic")]
-pub(crate) use refusal::VERDICT;
-pub(crate) use refusal::{Refusals, verdict};
+pub(crate) use rejections::INVALID_CERTIFICATE;
+pub(crate) use rejections::{Rejections, invalid_certificate};
 
-/// Sessions kept for resumption per endpoint and transport.
+/// The maximum number of sessions kept for resumption per endpoint and transport.
 const MAX_SESSIONS: usize = 256;
 
 /// Security parameters (RFC 9622 §6.3): trust, own certificate, resumption. They apply equally to
@@ -44,11 +44,11 @@ pub struct SecurityParameters {
     #[cfg(feature = "quic")]
     early_data: bool,
     key_log: bool,
-    /// All that are good, if none is named.
+    /// All safe versions if empty.
     versions: Vec<&'static SupportedProtocolVersion>,
-    /// All that the provider has, if none is named.
+    /// All suites of the provider if empty.
     suites: Vec<SupportedCipherSuite>,
-    refusals: Arc<Refusals>,
+    rejections: Arc<Rejections>,
 }
 
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ enum Trust {
     Platform,
     Roots(Vec<CertificateDer<'static>>),
     Keys(Vec<KeyFingerprint>),
-    Anyone,
+    AnyCertificate,
 }
 
 #[derive(Clone, Debug)]
@@ -84,7 +84,7 @@ impl SecurityParameters {
             key_log: false,
             versions: Vec::new(),
             suites: Vec::new(),
-            refusals: Arc::default(),
+            rejections: Arc::default(),
         }
     }
 
@@ -125,7 +125,7 @@ impl SecurityParameters {
     /// of the certificate's key.
     #[must_use]
     pub fn accept_any_certificate(mut self) -> Self {
-        self.trust = Trust::Anyone;
+        self.trust = Trust::AnyCertificate;
         self
     }
 
@@ -232,7 +232,9 @@ impl SecurityParameters {
             .with_custom_certificate_verifier(verifier);
         let mut config = match &self.client {
             None => builder.with_no_client_auth(),
-            Some(own) => builder.with_client_auth_cert(own.chain.clone(), own.key.clone_key())?,
+            Some(client) => {
+                builder.with_client_auth_cert(client.chain.clone(), client.key.clone_key())?
+            }
         };
         config.resumption = if self.resumption {
             Resumption::in_memory_sessions(MAX_SESSIONS)
@@ -249,11 +251,11 @@ impl SecurityParameters {
     /// every root: once is enough for an endpoint.
     pub(crate) fn server_verifier(&self) -> Result<Arc<dyn ServerCertVerifier>, Error> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let inner = self.verifier_of_trust(&provider)?;
-        Ok(Arc::new(refusal::Witness::of(inner, &self.refusals)))
+        let inner = self.trust_verifier(&provider)?;
+        Ok(Arc::new(rejections::RecordingVerifier::new(inner, &self.rejections)))
     }
 
-    /// Returns what a client presents to a DTLS server that requests a certificate.
+    /// Returns the identity that a client presents to a DTLS server that requests a certificate.
     #[cfg(feature = "sctp")]
     pub(crate) fn dtls_identity(&self) -> Result<crate::sctp::dtls::Identity, Error> {
         use crate::sctp::dtls::Identity;
@@ -266,17 +268,17 @@ impl SecurityParameters {
     }
 
     /// Returns what was wrong with certificates that were not accepted with these parameters.
-    pub(crate) fn refusals(&self) -> Arc<Refusals> {
-        Arc::clone(&self.refusals)
+    pub(crate) fn rejections(&self) -> Arc<Rejections> {
+        Arc::clone(&self.rejections)
     }
 
-    fn verifier_of_trust(
+    fn trust_verifier(
         &self,
         provider: &Arc<CryptoProvider>,
     ) -> Result<Arc<dyn ServerCertVerifier>, Error> {
         match &self.trust {
-            Trust::Anyone => Ok(Arc::new(verifier::AcceptAny::new(provider))),
-            Trust::Keys(keys) => Ok(Arc::new(key::Pinned::new(provider, keys))),
+            Trust::AnyCertificate => Ok(Arc::new(verifier::AcceptAny::new(provider))),
+            Trust::Keys(keys) => Ok(Arc::new(key::PinnedKeyVerifier::new(provider, keys))),
             Trust::Platform => Ok(self.platform_verifier(provider)),
             Trust::Roots(roots) => {
                 let mut store = RootCertStore::empty();
@@ -295,13 +297,13 @@ impl SecurityParameters {
     /// needed.
     fn platform_verifier(&self, provider: &Arc<CryptoProvider>) -> Arc<dyn ServerCertVerifier> {
         let roots = self.added_roots.iter().cloned();
-        let made =
+        let verifier =
             rustls_platform_verifier::Verifier::new_with_extra_roots(roots, Arc::clone(provider));
-        match made {
+        match verifier {
             Ok(verifier) => Arc::new(verifier),
             Err(error) => {
                 tracing::warn!(%error, "the platform's trust store cannot be used");
-                Arc::new(verifier::TrustNobody::new(provider, error.to_string()))
+                Arc::new(verifier::AcceptNone::new(provider, error.to_string()))
             }
         }
     }

@@ -13,11 +13,11 @@ mod throttle;
 
 pub use throttle::Throttle;
 
-/// Connections that the kernel completes before they are accepted.
+/// The maximum number of connections that the kernel establishes before they are accepted.
 const KERNEL_BACKLOG: i32 = 1024;
-/// How often another free port is tried when the one that one socket got is taken for another.
+/// How often another free port is tried if the one chosen for one socket is taken for another.
 pub(crate) const PORT_TRIES: usize = 32;
-/// The kernel's buffer for datagrams, each way, in bytes; the kernel may give less.
+/// The size of the kernel's datagram buffers, in bytes; the kernel may grant less.
 const UDP_BUFFER: usize = 2 * 1024 * 1024;
 
 /// The kinds of socket to bind at each address.
@@ -61,7 +61,8 @@ pub fn subscriber(address: IpAddr) -> IpAddr {
     }
 }
 
-/// Explains why a server cannot accept clients at the moment and what to do about it, for its operator.
+/// Explains why a server cannot accept clients at the moment and what to do about it, for its
+/// operator.
 pub fn exhausted(error: &io::Error) -> String {
     if is_out_of_descriptors(error) {
         format!(
@@ -106,8 +107,8 @@ pub struct BindError {
 /// # Errors
 /// Names the address that could not be bound; no sockets are bound then.
 pub fn bind(addresses: &[SocketAddr], wanted: Wanted) -> Result<Vec<Bound>, BindError> {
-    let is_free_port_wanted = addresses.iter().any(|address| address.port() == 0);
-    let mut tries = if is_free_port_wanted { PORT_TRIES } else { 1 };
+    let needs_free_port = addresses.iter().any(|address| address.port() == 0);
+    let mut tries = if needs_free_port { PORT_TRIES } else { 1 };
     loop {
         tries -= 1;
         match bind_once(addresses, wanted) {
@@ -120,15 +121,15 @@ pub fn bind(addresses: &[SocketAddr], wanted: Wanted) -> Result<Vec<Bound>, Bind
 fn bind_once(addresses: &[SocketAddr], wanted: Wanted) -> Result<Vec<Bound>, BindError> {
     let mut port = 0;
     let mut all = Vec::with_capacity(addresses.len());
-    for asked in addresses {
-        let mut address = *asked;
+    for requested in addresses {
+        let mut address = *requested;
         if address.port() == 0 {
             address.set_port(port);
         }
         let v6_only = !serves_ipv4_too(address, addresses);
         let bound = bind_one(address, wanted, v6_only)
-            .map_err(|source| BindError { address: *asked, source })?;
-        if asked.port() == 0 {
+            .map_err(|source| BindError { address: *requested, source })?;
+        if requested.port() == 0 {
             port = bound.address.port();
         }
         all.push(bound);
@@ -165,7 +166,7 @@ fn listen(address: SocketAddr, protocol: StreamProtocol, v6_only: bool) -> io::R
         }
     }?;
     if address.port() != 0 {
-        // A server that starts again must not wait for the connections of its predecessor.
+        // A restarted server must not wait for the connections of its previous process.
         socket.set_reuse_address(true)?;
     }
     socket.bind(&address.into())?;
@@ -175,7 +176,7 @@ fn listen(address: SocketAddr, protocol: StreamProtocol, v6_only: bool) -> io::R
 
 fn udp(address: SocketAddr, v6_only: bool) -> io::Result<UdpSocket> {
     let socket = socket(address, Type::DGRAM, Protocol::UDP, v6_only)?;
-    // As much as the kernel gives: with less, throughput suffers and nothing else.
+    // The kernel may grant less, which only reduces throughput.
     let _ = socket.set_recv_buffer_size(UDP_BUFFER);
     let _ = socket.set_send_buffer_size(UDP_BUFFER);
     socket.bind(&address.into())?;

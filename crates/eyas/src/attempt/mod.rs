@@ -110,7 +110,7 @@ impl Attempt {
         let mut established = attempt
             .establish(connector, reporter)
             .await
-            .map_err(|failure| connector.refusals().explain(failure, &name))?;
+            .map_err(|failure| connector.rejections().explain(failure, &name))?;
         if let Some(opening) = opening {
             opening.exchange(&mut established, origin, reporter).await?;
         } else if until_first_byte {

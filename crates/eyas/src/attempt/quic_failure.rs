@@ -4,7 +4,7 @@ use eyas_race::evidence::{Cause, Failure, Level};
 use quinn::{ConnectError, ConnectionError, TransportErrorCode};
 
 use crate::failure::{alert_cause, alert_name, failure};
-use crate::security::VERDICT;
+use crate::security::INVALID_CERTIFICATE;
 
 /// CRYPTO_ERROR codes are 0x0100 plus a TLS alert (RFC 9001 §4.8).
 const CRYPTO_ERRORS: std::ops::RangeInclusive<u64> = 0x0100..=0x01ff;
@@ -33,9 +33,9 @@ pub(crate) fn connection_failure(error: &ConnectionError, reached: Level) -> Fai
                 (_, true) => error.to_string(),
                 (_, false) => error.reason.clone(),
             };
-            // Some verdicts on a certificate share their alert with other failures.
-            let is_verdict = error.reason.starts_with(VERDICT);
-            (if is_verdict { Cause::Certificate } else { code_cause(code) }, detail)
+            // Some certificate errors share their alert with other failures.
+            let is_invalid_certificate = error.reason.starts_with(INVALID_CERTIFICATE);
+            (if is_invalid_certificate { Cause::Certificate } else { code_cause(code) }, detail)
         }
         ConnectionError::ConnectionClosed(close) => {
             let code = u64::from(close.error_code);

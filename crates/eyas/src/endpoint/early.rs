@@ -11,7 +11,7 @@ use rustls_pki_types::ServerName;
 use super::Endpoint;
 use crate::attempt::quic::{self, EarlyQuic};
 use crate::attempt::{Attempt, server_name};
-use crate::security::Refusals;
+use crate::security::Rejections;
 use crate::{Connection, ConnectionInfo, Feedback};
 
 /// A QUIC connection on which data can be sent during the handshake.
@@ -21,7 +21,7 @@ use crate::{Connection, ConnectionInfo, Feedback};
 /// then have then failed, but the connection can open new ones.
 pub struct Early {
     quic: EarlyQuic,
-    refusals: Arc<Refusals>,
+    rejections: Arc<Rejections>,
     server_name: Result<ServerName<'static>, String>,
 }
 
@@ -41,10 +41,10 @@ impl Early {
     /// # Errors
     /// Returns what ended the attempt.
     pub async fn confirmed(self) -> Result<(Connection, bool), Failure> {
-        let Self { quic, refusals, server_name } = self;
+        let Self { quic, rejections, server_name } = self;
         let confirmed = quic.confirmed().await;
         let (done, accepted) =
-            confirmed.map_err(|failure| refusals.explain(failure, &server_name))?;
+            confirmed.map_err(|failure| rejections.explain(failure, &server_name))?;
         let connection =
             Connection::new(done.transport, done.info, Feedback::none(), done.read_ahead);
         Ok((connection, accepted))
@@ -79,7 +79,7 @@ impl Endpoint {
         };
         let connector = self.connector();
         let quic = quic::early(&attempt, connector).await?;
-        let refusals = Arc::clone(connector.refusals());
-        Some(Early { quic, refusals, server_name: attempt.server_name })
+        let rejections = Arc::clone(connector.rejections());
+        Some(Early { quic, rejections, server_name: attempt.server_name })
     }
 }

@@ -30,7 +30,7 @@ impl Endpoint {
             .map_err(|detail| failure(Cause::Certificate, Level::Transport, detail))?;
         let connector = &self.shared.connector;
         TlsConnector::from(connector.stream_tls(alpn)).connect(name.clone(), stream).await.map_err(
-            |error| connector.refusals().explain(io_failure(&error, Level::Transport), &Ok(name)),
+            |error| connector.rejections().explain(io_failure(&error, Level::Transport), &Ok(name)),
         )
     }
 }

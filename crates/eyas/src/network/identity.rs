@@ -83,7 +83,7 @@ impl Identity {
         &self.routes
     }
 
-    /// Returns the identity. It reveals nothing without the secret; without a secret, the few
+    /// Returns the identity, a keyed hash: a plain one would reveal the network, because the few
     /// possible gateway addresses could be tried.
     pub(super) const fn id(&self) -> &NetworkId {
         &self.id

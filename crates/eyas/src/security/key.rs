@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::signatures::check_signatures;
 
-/// How a fingerprint begins in words.
+/// The prefix of a fingerprint as text.
 const ALGORITHM: &str = "SHA256:";
 
 /// The fingerprint of a public key: the SHA-256 hash of its SubjectPublicKeyInfo (RFC 5280
@@ -68,7 +68,7 @@ impl FromStr for KeyFingerprint {
     }
 }
 
-/// Which keys may connect, asked anew for each connection.
+/// Decides which keys may connect; called for each connection.
 #[derive(Clone)]
 pub(crate) struct ClientKeys(pub(crate) Arc<dyn Fn(&KeyFingerprint) -> bool + Send + Sync>);
 
@@ -78,42 +78,42 @@ impl fmt::Debug for ClientKeys {
     }
 }
 
-/// What is wrong with a key that is not known.
+/// Why a key is rejected.
 #[derive(Debug, thiserror::Error)]
-enum WrongKey {
+enum KeyFault {
     #[error("its key is {0}")]
     Unknown(KeyFingerprint),
     #[error("its key cannot be read")]
     Unreadable,
 }
 
-/// Accepts certificates of these keys, whatever else they say.
+/// Accepts certificates with these keys, whatever else they contain.
 #[derive(Debug)]
-pub(super) struct Pinned {
+pub(super) struct PinnedKeyVerifier {
     algorithms: WebPkiSupportedAlgorithms,
     keys: Vec<KeyFingerprint>,
 }
 
-impl Pinned {
+impl PinnedKeyVerifier {
     pub(super) fn new(provider: &CryptoProvider, keys: &[KeyFingerprint]) -> Self {
         Self { algorithms: provider.signature_verification_algorithms, keys: keys.to_vec() }
     }
 }
 
-/// Accepts clients with keys of which the caller says so.
+/// Accepts clients with the keys that the caller allows.
 #[derive(Debug)]
-pub(crate) struct KnownClients {
+pub(crate) struct ClientKeyVerifier {
     algorithms: WebPkiSupportedAlgorithms,
     keys: ClientKeys,
 }
 
-impl KnownClients {
+impl ClientKeyVerifier {
     pub(crate) fn new(provider: &CryptoProvider, keys: ClientKeys) -> Self {
         Self { algorithms: provider.signature_verification_algorithms, keys }
     }
 }
 
-impl ServerCertVerifier for Pinned {
+impl ServerCertVerifier for PinnedKeyVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -122,18 +122,18 @@ impl ServerCertVerifier for Pinned {
         _ocsp_response: &[u8],
         _now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let wrong = match KeyFingerprint::of(end_entity) {
+        let fault = match KeyFingerprint::of(end_entity) {
             Some(key) if self.keys.contains(&key) => return Ok(ServerCertVerified::assertion()),
-            Some(key) => WrongKey::Unknown(key),
-            None => WrongKey::Unreadable,
+            Some(key) => KeyFault::Unknown(key),
+            None => KeyFault::Unreadable,
         };
-        Err(CertificateError::Other(OtherError(Arc::new(wrong))).into())
+        Err(CertificateError::Other(OtherError(Arc::new(fault))).into())
     }
 
     check_signatures!();
 }
 
-impl ClientCertVerifier for KnownClients {
+impl ClientCertVerifier for ClientKeyVerifier {
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         &[]
     }
@@ -160,7 +160,8 @@ mod tests {
 
     #[test]
     fn a_fingerprint_is_of_the_key_and_parses_as_displayed() {
-        let [one, other] = [(); 2].map(|()| ServerIdentity::self_signed(["a.test"]).expect("made"));
+        let [one, other] =
+            [(); 2].map(|()| ServerIdentity::self_signed(["a.test"]).expect("an identity"));
         let of = |identity: &ServerIdentity| KeyFingerprint::of(identity.certificate());
         let fingerprint = of(&one).expect("a key");
         assert_ne!(Some(fingerprint), of(&other));

@@ -6,39 +6,39 @@ use super::{SecurityParameters, Trust};
 use crate::memory_store::Secret;
 
 impl SecurityParameters {
-    /// Returns a short name, which is the same for parameters with which the same peers are
-    /// accepted and accept us: a word if that is sufficient, otherwise with a hash.
+    /// Returns a short name, which is the same for parameters that accept the same peers, and that
+    /// the same peers accept: a word if that is sufficient, otherwise a word with a hash.
     pub(crate) fn name(&self, secret: &Secret) -> String {
         let word = match &self.trust {
             Trust::Platform => "platform",
             Trust::Roots(_) => "roots",
             Trust::Keys(_) => "keys",
-            Trust::Anyone => "anyone",
+            Trust::AnyCertificate => "anyone",
         };
-        let described = self.described();
-        match described.is_empty() {
+        let encoded = self.encoded();
+        match encoded.is_empty() {
             true => word.to_owned(),
-            false => format!("{word}-{}", secret.name("trust", &described)),
+            false => format!("{word}-{}", secret.name("trust", &encoded)),
         }
     }
 
     /// Returns everything except the word, unambiguously; empty if there is nothing else.
-    fn described(&self) -> Vec<u8> {
-        let mut described = Vec::new();
-        let mut put = |what: &str, parts: &[&[u8]]| {
+    fn encoded(&self) -> Vec<u8> {
+        let mut encoded = Vec::new();
+        let mut put = |kind: &str, parts: &[&[u8]]| {
             for part in parts {
-                described.extend_from_slice(what.as_bytes());
-                described.extend_from_slice(&(part.len() as u64).to_be_bytes());
-                described.extend_from_slice(part);
+                encoded.extend_from_slice(kind.as_bytes());
+                encoded.extend_from_slice(&(part.len() as u64).to_be_bytes());
+                encoded.extend_from_slice(part);
             }
         };
         let none = Vec::new();
         let (roots, added) = match &self.trust {
             Trust::Platform => (&none, &self.added_roots),
             Trust::Roots(roots) => (roots, &self.added_roots),
-            Trust::Keys(_) | Trust::Anyone => (&none, &none),
+            Trust::Keys(_) | Trust::AnyCertificate => (&none, &none),
         };
-        put("root", &in_order(roots.iter().chain(added)));
+        put("root", &sorted(roots.iter().chain(added)));
         if let Trust::Keys(keys) = &self.trust {
             let mut keys: Vec<&[u8]> = keys.iter().map(|key| &key.as_bytes()[..]).collect();
             keys.sort_unstable();
@@ -54,12 +54,12 @@ impl SecurityParameters {
         for suite in &self.suites {
             put("suite", &[&u16::from(suite.suite()).to_be_bytes()]);
         }
-        described
+        encoded
     }
 }
 
 /// Sorts the roots, because the same roots in another order are equivalent.
-fn in_order<'a>(roots: impl Iterator<Item = &'a CertificateDer<'static>>) -> Vec<&'a [u8]> {
+fn sorted<'a>(roots: impl Iterator<Item = &'a CertificateDer<'static>>) -> Vec<&'a [u8]> {
     let mut roots: Vec<&[u8]> = roots.map(AsRef::as_ref).collect();
     roots.sort_unstable();
     roots.dedup();
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_means_nothing_elsewhere() {
+    fn a_name_depends_on_the_secret() {
         let roots = SecurityParameters::platform().with_roots([root(1)]);
         assert_ne!(roots.name(&Secret::random()), roots.name(&Secret::random()));
     }

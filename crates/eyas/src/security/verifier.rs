@@ -23,7 +23,7 @@ impl AcceptAny {
 
 /// Accepts no certificate, because there is nothing to check one against.
 #[derive(Debug)]
-pub(super) struct TrustNobody {
+pub(super) struct AcceptNone {
     algorithms: WebPkiSupportedAlgorithms,
     why: Arc<NoTrustStore>,
 }
@@ -34,7 +34,7 @@ pub(super) struct TrustNobody {
 )]
 struct NoTrustStore(String);
 
-impl TrustNobody {
+impl AcceptNone {
     pub(super) fn new(provider: &CryptoProvider, why: String) -> Self {
         Self {
             algorithms: provider.signature_verification_algorithms,
@@ -58,7 +58,7 @@ impl ServerCertVerifier for AcceptAny {
     check_signatures!();
 }
 
-impl ServerCertVerifier for TrustNobody {
+impl ServerCertVerifier for AcceptNone {
     fn verify_server_cert(
         &self,
         _end_entity: &CertificateDer<'_>,

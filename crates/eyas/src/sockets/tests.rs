@@ -20,7 +20,7 @@ async fn one_free_port_serves_every_address_and_transport() {
 }
 
 #[tokio::test]
-async fn only_what_is_wanted_is_bound() {
+async fn only_requested_sockets_are_bound() {
     let udp_alone = bind(&addresses(["127.0.0.1:0"]), Wanted { stream: None, udp: true }).unwrap();
     assert!(udp_alone[0].tcp.is_none() && udp_alone[0].udp.is_some());
     let tcp_alone = bind(&addresses(["127.0.0.1:0"]), Wanted { udp: false, ..BOTH }).unwrap();
@@ -28,16 +28,16 @@ async fn only_what_is_wanted_is_bound() {
 }
 
 #[tokio::test]
-async fn the_unspecified_ipv6_address_takes_ipv4_unless_that_is_served_by_itself() {
-    let alone = bind(&addresses(["[::]:0"]), BOTH).unwrap();
-    let v4 = SocketAddr::new("127.0.0.1".parse().unwrap(), alone[0].address.port());
+async fn the_unspecified_ipv6_address_serves_ipv4_unless_that_is_listed() {
+    let unspecified = bind(&addresses(["[::]:0"]), BOTH).unwrap();
+    let v4 = SocketAddr::new("127.0.0.1".parse().unwrap(), unspecified[0].address.port());
     std::net::TcpStream::connect(v4).unwrap();
-    let beside = bind(&addresses(["[::]:0", "0.0.0.0:0"]), BOTH).unwrap();
-    assert_eq!(beside[0].address.port(), beside[1].address.port());
+    let both = bind(&addresses(["[::]:0", "0.0.0.0:0"]), BOTH).unwrap();
+    assert_eq!(both[0].address.port(), both[1].address.port());
 }
 
 #[tokio::test]
-async fn a_port_that_is_taken_is_named() {
+async fn a_taken_port_is_reported() {
     let taken = bind(&addresses(["127.0.0.1:0"]), BOTH).unwrap();
     let error = bind(&[taken[0].address], BOTH).unwrap_err();
     assert_eq!(error.address, taken[0].address);
@@ -45,7 +45,7 @@ async fn a_port_that_is_taken_is_named() {
 }
 
 #[tokio::test]
-async fn multipath_tcp_serves_where_the_kernel_can_and_tcp_elsewhere() {
+async fn mptcp_is_used_if_the_kernel_supports_it() {
     let wanted = Wanted { stream: Some(StreamProtocol::MptcpIfPossible), udp: false };
     let bound = bind(&addresses(["127.0.0.1:0"]), wanted).unwrap();
     std::net::TcpStream::connect(bound[0].address).unwrap();

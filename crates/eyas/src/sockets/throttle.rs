@@ -1,15 +1,15 @@
-//! How often the same is reported.
+//! Limits how often the same condition is reported.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The least time between two reports of the same.
+/// The minimum time between two reports.
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// Limits how often something that happens again and again is reported: at most once in ten seconds. One for each
-/// kind of notice.
+/// Limits how often a recurring condition is reported: at most once in ten seconds. Use one for
+/// each kind of report.
 #[derive(Debug, Default)]
 pub struct Throttle {
     reported: Mutex<Option<Instant>>,
@@ -37,7 +37,7 @@ mod tests {
         assert!(throttle.permits());
         for _ in 0..9 {
             tokio::time::advance(Duration::from_secs(1)).await;
-            assert!(!throttle.permits(), "what was held back puts nothing off");
+            assert!(!throttle.permits(), "suppressed reports do not extend the interval");
         }
         tokio::time::advance(Duration::from_secs(1)).await;
         assert!(throttle.permits());

@@ -1,8 +1,7 @@
-//! Describes why a certificate is not accepted.
+//! Remembers why a certificate was rejected.
 //!
-//! The layers above a verifier pass on one word of its error at most, and QUIC not even a type. So
-//! the verifier's refusal is described where the certificate is available, and looked up again by
-//! that word.
+//! The layers above a verifier pass on at most the text of its error, and QUIC not even a type. So
+//! the rejection is described where the certificate is available, and looked up later by that text.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,15 +11,15 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 
-use super::words;
+use super::fault_text;
 
-/// Refusals kept: more than an endpoint meets between a handshake and its end.
-const MAX_KEPT: usize = 256;
+/// The maximum number of rejections kept: more than occur during one handshake.
+const MAX_REJECTIONS: usize = 256;
 
-/// How rustls begins every `InvalidCertificate`, of which QUIC keeps only the text.
-pub(crate) const VERDICT: &str = "invalid peer certificate: ";
+/// The prefix of the text of rustls's `InvalidCertificate`; QUIC passes on only the text.
+pub(crate) const INVALID_CERTIFICATE: &str = "invalid peer certificate: ";
 
-/// What is said where the certificate is no longer known.
+/// The description if the certificate is no longer known.
 const UNKNOWN: &str = "the certificate is not accepted";
 
 /// What is wrong with a server's certificate.
@@ -45,48 +44,52 @@ impl CertificateFault {
     /// one.
     pub fn of(failure: &Failure) -> Option<Self> {
         let detail = failure.detail.as_str();
-        let begins = |start: &str| detail.starts_with(start);
+        let begins = |prefix: &str| detail.starts_with(prefix);
         match failure.cause {
-            Cause::Certificate if begins(words::EXPIRED) || begins(words::ISSUER_EXPIRED) => {
+            Cause::Certificate
+                if begins(fault_text::EXPIRED) || begins(fault_text::ISSUER_EXPIRED) =>
+            {
                 Some(Self::Expired)
             }
-            Cause::Certificate if begins(words::NOT_YET) || begins(words::ISSUER_NOT_YET) => {
+            Cause::Certificate
+                if begins(fault_text::NOT_YET) || begins(fault_text::ISSUER_NOT_YET) =>
+            {
                 Some(Self::NotYetValid)
             }
-            Cause::Certificate if begins(words::NAMES) => Some(Self::WrongName),
-            Cause::Certificate if begins(words::SELF_SIGNED) || begins(words::ISSUER) => {
+            Cause::Certificate if begins(fault_text::NAMES) => Some(Self::WrongName),
+            Cause::Certificate if begins(fault_text::SELF_SIGNED) || begins(fault_text::ISSUER) => {
                 Some(Self::UnknownIssuer)
             }
-            Cause::Certificate if begins(words::CERTIFICATE) => Some(Self::Other),
+            Cause::Certificate if begins(fault_text::CERTIFICATE) => Some(Self::Other),
             _ => None,
         }
     }
 }
 
-/// What verifiers have refused of late, the latest last.
+/// The latest rejections of the verifiers, latest last.
 #[derive(Debug, Default)]
-pub(crate) struct Refusals(Mutex<VecDeque<Refusal>>);
+pub(crate) struct Rejections(Mutex<VecDeque<Rejection>>);
 
 #[derive(Debug, PartialEq)]
-struct Refusal {
+struct Rejection {
     name: ServerName<'static>,
-    /// The word of the verifier.
-    said: String,
-    reported: String,
+    /// The text of the verifier's error.
+    error: String,
+    description: String,
 }
 
-impl Refusals {
-    fn kept(&self) -> MutexGuard<'_, VecDeque<Refusal>> {
+impl Rejections {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Rejection>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn keep(&self, refusal: Refusal) {
-        let mut kept = self.kept();
-        kept.retain(|one| (&one.name, &one.said) != (&refusal.name, &refusal.said));
-        if kept.len() == MAX_KEPT {
-            kept.pop_front();
+    fn record(&self, rejection: Rejection) {
+        let mut rejections = self.lock();
+        rejections.retain(|one| (&one.name, &one.error) != (&rejection.name, &rejection.error));
+        if rejections.len() == MAX_REJECTIONS {
+            rejections.pop_front();
         }
-        kept.push_back(refusal);
+        rejections.push_back(rejection);
     }
 
     /// Returns the failure of a handshake with this server, including what is wrong with its
@@ -96,29 +99,30 @@ impl Refusals {
         mut failure: Failure,
         name: &Result<ServerName<'static>, String>,
     ) -> Failure {
-        let Some(said) = failure.detail.strip_prefix(VERDICT) else { return failure };
-        let kept = self.kept();
-        let is_it = |one: &&Refusal| Ok(&one.name) == name.as_ref() && one.said == said;
-        let reported = kept.iter().rev().find(is_it).map_or(UNKNOWN, |one| &one.reported);
-        failure.detail = reported.to_owned();
+        let Some(error) = failure.detail.strip_prefix(INVALID_CERTIFICATE) else { return failure };
+        let rejections = self.lock();
+        let matches = |one: &&Rejection| Ok(&one.name) == name.as_ref() && one.error == error;
+        let description =
+            rejections.iter().rev().find(matches).map_or(UNKNOWN, |one| &one.description);
+        failure.detail = description.to_owned();
         failure
     }
 }
 
-/// Verifies as another does, and keeps what that refuses.
+/// Wraps a verifier, and records what it rejects.
 #[derive(Debug)]
-pub(super) struct Witness {
+pub(super) struct RecordingVerifier {
     inner: Arc<dyn ServerCertVerifier>,
-    refusals: Arc<Refusals>,
+    rejections: Arc<Rejections>,
 }
 
-impl Witness {
-    pub(super) fn of(inner: Arc<dyn ServerCertVerifier>, refusals: &Arc<Refusals>) -> Self {
-        Self { inner, refusals: Arc::clone(refusals) }
+impl RecordingVerifier {
+    pub(super) fn new(inner: Arc<dyn ServerCertVerifier>, rejections: &Arc<Rejections>) -> Self {
+        Self { inner, rejections: Arc::clone(rejections) }
     }
 }
 
-impl ServerCertVerifier for Witness {
+impl ServerCertVerifier for RecordingVerifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -127,21 +131,21 @@ impl ServerCertVerifier for Witness {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let verdict = self.inner.verify_server_cert(
+        let result = self.inner.verify_server_cert(
             end_entity,
             intermediates,
             server_name,
             ocsp_response,
             now,
         );
-        if let Err(Error::InvalidCertificate(why)) = &verdict {
-            self.refusals.keep(Refusal {
+        if let Err(Error::InvalidCertificate(why)) = &result {
+            self.rejections.record(Rejection {
                 name: server_name.to_owned(),
-                said: why.to_string(),
-                reported: words::fault(end_entity, why, server_name, now),
+                error: why.to_string(),
+                description: fault_text::describe(end_entity, why, server_name, now),
             });
         }
-        verdict
+        result
     }
 
     fn verify_tls12_signature(
@@ -175,9 +179,9 @@ impl ServerCertVerifier for Witness {
     }
 }
 
-/// Returns a verifier's message as passed on by the layers above.
-pub(crate) fn verdict(why: &CertificateError) -> String {
-    format!("{VERDICT}{why}")
+/// Returns a verifier's error as passed on by the layers above.
+pub(crate) fn invalid_certificate(why: &CertificateError) -> String {
+    format!("{INVALID_CERTIFICATE}{why}")
 }
 
 #[cfg(test)]
@@ -194,35 +198,39 @@ mod tests {
         Failure { cause: Cause::Certificate, reached: Level::Transport, detail: detail.into() }
     }
 
-    fn refusal(host: &str, reported: &str) -> Refusal {
-        Refusal { name: name(host), said: "UnknownIssuer".into(), reported: reported.into() }
-    }
-
-    #[test]
-    fn a_refusal_is_found_by_its_name_and_text() {
-        let refusals = Refusals::default();
-        refusals.keep(refusal("a.test", "the certificate is self-signed: of a"));
-        refusals.keep(refusal("b.test", "the certificate is self-signed: of b"));
-        let raw = failure("invalid peer certificate: UnknownIssuer");
-        let reported = |host: &str| refusals.explain(raw.clone(), &Ok(name(host))).detail;
-        assert_eq!(reported("a.test"), "the certificate is self-signed: of a");
-        assert_eq!(reported("b.test"), "the certificate is self-signed: of b");
-        assert_eq!(reported("c.test"), "the certificate is not accepted");
-        let other = failure("the peer ended the handshake: TLS alert x");
-        assert_eq!(refusals.explain(other.clone(), &Ok(name("a.test"))), other);
-    }
-
-    #[test]
-    fn refusals_are_bounded_and_the_latest_is_reported() {
-        let refusals = Refusals::default();
-        for number in 0..2 * MAX_KEPT {
-            refusals.keep(refusal(&format!("{number}.test"), "x"));
-            refusals.keep(refusal("again.test", &number.to_string()));
+    fn rejection(host: &str, description: &str) -> Rejection {
+        Rejection {
+            name: name(host),
+            error: "UnknownIssuer".into(),
+            description: description.into(),
         }
-        assert_eq!(refusals.kept().len(), MAX_KEPT);
+    }
+
+    #[test]
+    fn a_rejection_is_found_by_name_and_error_text() {
+        let rejections = Rejections::default();
+        rejections.record(rejection("a.test", "the certificate is self-signed: of a"));
+        rejections.record(rejection("b.test", "the certificate is self-signed: of b"));
         let raw = failure("invalid peer certificate: UnknownIssuer");
-        let last = (2 * MAX_KEPT - 1).to_string();
-        assert_eq!(refusals.explain(raw, &Ok(name("again.test"))).detail, last);
+        let description = |host: &str| rejections.explain(raw.clone(), &Ok(name(host))).detail;
+        assert_eq!(description("a.test"), "the certificate is self-signed: of a");
+        assert_eq!(description("b.test"), "the certificate is self-signed: of b");
+        assert_eq!(description("c.test"), "the certificate is not accepted");
+        let other = failure("the peer ended the handshake: TLS alert x");
+        assert_eq!(rejections.explain(other.clone(), &Ok(name("a.test"))), other);
+    }
+
+    #[test]
+    fn rejections_are_bounded_and_the_latest_is_reported() {
+        let rejections = Rejections::default();
+        for number in 0..2 * MAX_REJECTIONS {
+            rejections.record(rejection(&format!("{number}.test"), "x"));
+            rejections.record(rejection("repeated.test", &number.to_string()));
+        }
+        assert_eq!(rejections.lock().len(), MAX_REJECTIONS);
+        let raw = failure("invalid peer certificate: UnknownIssuer");
+        let last = (2 * MAX_REJECTIONS - 1).to_string();
+        assert_eq!(rejections.explain(raw, &Ok(name("repeated.test"))).detail, last);
     }
 
     #[test]

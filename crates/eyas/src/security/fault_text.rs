@@ -1,4 +1,4 @@
-//! Describes certificates, and what is wrong with them.
+//! Texts that describe certificates, and what is wrong with them.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
 use x509_cert::name::Name;
 
-/// How the sentences begin, from which the fault is read again.
+/// The prefixes of the texts, from which the fault can be parsed.
 pub(super) const CERTIFICATE: &str = "the certificate";
 pub(super) const EXPIRED: &str = "the certificate expired ";
 pub(super) const ISSUER_EXPIRED: &str = "the certificate depends on one that expired ";
@@ -21,14 +21,14 @@ pub(super) const NAMES: &str = "the certificate is for ";
 pub(super) const SELF_SIGNED: &str = "the certificate is self-signed";
 pub(super) const ISSUER: &str = "the certificate's issuer";
 
-/// Names told of a certificate that has more.
+/// The maximum number of names that are shown.
 const MAX_NAMES: usize = 6;
 
-/// Characters told of a name: it is the peer's, and can be of any length.
+/// The maximum number of characters that are shown of a name, because the peer chooses it.
 const MAX_LENGTH: usize = 64;
 
-/// What a certificate says of itself.
-struct Shown {
+/// The fields of a certificate that are shown.
+struct Summary {
     subject: String,
     issuer: String,
     self_signed: bool,
@@ -37,35 +37,38 @@ struct Shown {
     not_after: u64,
 }
 
-/// Describes what is wrong, with whose certificate, since when. `now` is when it was verified.
-pub(super) fn fault(
+/// Describes what is wrong with a certificate, including its subject and since when. `now` is when
+/// it was verified.
+pub(super) fn describe(
     certificate: &CertificateDer<'_>,
     why: &CertificateError,
-    asked: &ServerName<'_>,
+    requested: &ServerName<'_>,
     now: UnixTime,
 ) -> String {
     use CertificateError as Why;
-    let Some(shown) = Shown::read(certificate) else { return of_unreadable(why, asked, now) };
+    let Some(summary) = Summary::read(certificate) else {
+        return describe_unparsed(why, requested, now);
+    };
     let what = match why {
-        Why::Expired => day(EXPIRED, "on ", shown.not_after, now),
+        Why::Expired => day(EXPIRED, "on ", summary.not_after, now),
         Why::ExpiredContext { not_after, .. } => {
             let at = not_after.as_secs();
-            day(if at == shown.not_after { EXPIRED } else { ISSUER_EXPIRED }, "on ", at, now)
+            day(if at == summary.not_after { EXPIRED } else { ISSUER_EXPIRED }, "on ", at, now)
         }
-        Why::NotValidYet => day(NOT_YET, "", shown.not_before, now),
+        Why::NotValidYet => day(NOT_YET, "", summary.not_before, now),
         Why::NotValidYetContext { not_before, .. } => {
             let at = not_before.as_secs();
-            day(if at == shown.not_before { NOT_YET } else { ISSUER_NOT_YET }, "", at, now)
+            day(if at == summary.not_before { NOT_YET } else { ISSUER_NOT_YET }, "", at, now)
         }
         Why::NotValidForName | Why::NotValidForNameContext { .. } => {
-            format!("{NAMES}{}, not for {}", shown.for_whom(), asked.to_str())
+            format!("{NAMES}{}, not for {}", summary.names_text(), requested.to_str())
         }
-        Why::UnknownIssuer if shown.self_signed => {
+        Why::UnknownIssuer if summary.self_signed => {
             format!("{SELF_SIGNED}, and not trusted here")
         }
         Why::UnknownIssuer => {
-            let said = format!("{ISSUER} {:?} is not trusted here", shown.issuer);
-            return format!("{said} (subject {:?})", shown.subject);
+            let fault = format!("{ISSUER} {:?} is not trusted here", summary.issuer);
+            return format!("{fault} (subject {:?})", summary.subject);
         }
         Why::Revoked => format!("{CERTIFICATE} was revoked"),
         Why::BadSignature => format!("{CERTIFICATE} has an invalid signature"),
@@ -81,29 +84,29 @@ pub(super) fn fault(
         }
         other => format!("{CERTIFICATE} is not accepted: {}", spaced(&other.to_string())),
     };
-    format!("{what} ({})", shown.who())
+    format!("{what} ({})", summary.subject_and_issuer())
 }
 
 /// Describes the same for a certificate that rustls can parse and this stricter parser cannot.
-fn of_unreadable(why: &CertificateError, asked: &ServerName<'_>, now: UnixTime) -> String {
+fn describe_unparsed(why: &CertificateError, requested: &ServerName<'_>, now: UnixTime) -> String {
     use CertificateError as Why;
     match why {
         Why::ExpiredContext { not_after, .. } => day(EXPIRED, "on ", not_after.as_secs(), now),
         Why::NotValidYetContext { not_before, .. } => day(NOT_YET, "", not_before.as_secs(), now),
         Why::NotValidForName | Why::NotValidForNameContext { .. } => {
-            format!("{NAMES}other names, not for {}", asked.to_str())
+            format!("{NAMES}other names, not for {}", requested.to_str())
         }
         Why::UnknownIssuer => format!("{ISSUER} is not trusted here"),
         _ => format!("{CERTIFICATE} cannot be parsed"),
     }
 }
 
-impl Shown {
+impl Summary {
     fn read(certificate: &CertificateDer<'_>) -> Option<Self> {
         let certificate = Certificate::from_der(certificate).ok()?;
         let parts = certificate.tbs_certificate();
         let alternatives = parts.get_extension::<SubjectAltName>().ok().flatten();
-        let names = alternatives.iter().flat_map(|(_, names)| &names.0).filter_map(one_name);
+        let names = alternatives.iter().flat_map(|(_, names)| &names.0).filter_map(name_text);
         let names: Vec<String> = names.collect();
         let validity = parts.validity();
         Some(Self {
@@ -118,14 +121,14 @@ impl Shown {
         })
     }
 
-    fn who(&self) -> String {
+    fn subject_and_issuer(&self) -> String {
         match self.self_signed {
             true => format!("subject and issuer {:?}", self.subject),
             false => format!("subject {:?}, issuer {:?}", self.subject, self.issuer),
         }
     }
 
-    fn for_whom(&self) -> String {
+    fn names_text(&self) -> String {
         let (shown, more) = self.names.split_at(self.names.len().min(MAX_NAMES));
         let mut shown = shown.to_vec();
         if !more.is_empty() {
@@ -139,7 +142,7 @@ impl Shown {
     }
 }
 
-fn one_name(name: &GeneralName) -> Option<String> {
+fn name_text(name: &GeneralName) -> Option<String> {
     match name {
         GeneralName::DnsName(name) => Some(bounded(name.as_str())),
         GeneralName::IpAddress(octets) => {
@@ -158,13 +161,12 @@ fn entity(name: &Name) -> Option<String> {
     let common = name.common_name().ok().flatten();
     let unit = || name.organization_unit().ok().flatten();
     let organisation = || name.organization().ok().flatten();
-    let word = common.or_else(organisation).or_else(unit);
-    word.map(|word| bounded(&word.value()))
+    let text = common.or_else(organisation).or_else(unit);
+    text.map(|text| bounded(&text.value()))
         .or_else(|| (!name.is_empty()).then(|| bounded(&name.to_string())))
 }
 
-/// Returns as much of a peer's text as may be shown, without characters that could control a
-/// terminal.
+/// Truncates text from the peer, and replaces characters that could control a terminal.
 fn bounded(text: &str) -> String {
     let clean = text.chars().map(|letter| if letter.is_control() { '?' } else { letter });
     match text.chars().count() > MAX_LENGTH {
@@ -237,15 +239,15 @@ mod tests {
     }
 
     fn of(certificate: &CertificateDer<'_>, why: &CertificateError) -> String {
-        let asked = ServerName::try_from("wrong.test").expect("a name");
-        fault(certificate, why, &asked, UnixTime::since_unix_epoch(Duration::from_secs(NOW)))
+        let requested = ServerName::try_from("wrong.test").expect("a name");
+        describe(certificate, why, &requested, UnixTime::since_unix_epoch(Duration::from_secs(NOW)))
     }
 
     #[test]
-    fn every_fault_says_who_what_and_since_when() {
+    fn every_fault_is_described_with_subject_and_date() {
         let own = certificate(&["a.test", "127.0.0.1", "::1"], "somebody");
-        let who = "(subject and issuer \"somebody\")";
-        for (why, sentence) in [
+        let names = "(subject and issuer \"somebody\")";
+        for (why, text) in [
             (CertificateError::Expired, "the certificate expired on 2002-01-01, 24 years ago"),
             (
                 CertificateError::NotValidForName,
@@ -257,19 +259,19 @@ mod tests {
             ),
             (CertificateError::Revoked, "the certificate was revoked"),
         ] {
-            assert_eq!(of(&own, &why), format!("{sentence} {who}"));
+            assert_eq!(of(&own, &why), format!("{text} {names}"));
         }
         let garbage = CertificateDer::from(vec![1, 2, 3]);
-        for (why, sentence) in [
+        for (why, text) in [
             (CertificateError::BadEncoding, "the certificate cannot be parsed"),
             (CertificateError::UnknownIssuer, "the certificate's issuer is not trusted here"),
         ] {
-            assert_eq!(of(&garbage, &why), sentence);
+            assert_eq!(of(&garbage, &why), text);
         }
     }
 
     #[test]
-    fn what_expired_may_be_above() {
+    fn an_expired_issuer_is_described() {
         let own = certificate(&["a.test"], "somebody");
         let time = |secs| UnixTime::since_unix_epoch(Duration::from_secs(secs));
         let expired =
@@ -286,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn no_identifier_of_the_code_is_shown() {
+    fn error_variants_are_shown_as_words() {
         let own = certificate(&["a.test"], "somebody");
         let other = OtherError(std::sync::Arc::new(std::io::Error::other("CaUsedAsEndEntity")));
         let reported = of(&own, &CertificateError::Other(other));
