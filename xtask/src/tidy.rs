@@ -9,6 +9,7 @@
 //! | `features` | the wheel and the command have the same dependencies and features |
 //! | `layers`, `modules` | which modules of a crate may depend on which, and no cycles |
 //! | `names` | words in public names of the core are in the glossary or in a named source |
+//! | `surface` | the number of public items in a crate's README is that of its `api.txt` |
 //! | `text` | length of files, tabs, trailing spaces, marks, paths of a machine |
 //! | `tokens` | length of functions, macros and attributes that mean "not done" |
 //! | `purity` | pure crates: no unsafe code, no operating system, no hash maps |
@@ -22,6 +23,7 @@ mod layers;
 mod modules;
 mod names;
 mod purity;
+mod surface;
 mod text;
 mod tokens;
 
@@ -75,6 +77,7 @@ pub(crate) fn main() -> Result<(), String> {
             findings.extend(documents::check(file, &text, &places));
             let read = |path: &str| fs::read_to_string(root.join(path)).ok();
             findings.extend(definitions::check(file, &text, read));
+            findings.extend(surface::check(file, &text, read));
             findings.extend(conformance::check(file, &text, &index));
         }
         findings.extend(documents::check_map(file, &text, &places));
