@@ -3,6 +3,7 @@
 //! | module | job |
 //! | --- | --- |
 //! | `runtime` | the one tokio runtime of the process, and what a fork leaves of it |
+//! | `driving` | which thread drives the runtime |
 //! | `ending` | the end of the interpreter, while the runtime goes on |
 //! | `wait` | futures as blocking calls and as awaitables |
 //! | `endpoint` | what all connections of a program share |
@@ -25,6 +26,7 @@ mod association;
 mod body;
 mod client;
 mod connection;
+mod driving;
 mod ending;
 mod endpoint;
 mod failure;

@@ -1,42 +1,74 @@
-//! The one tokio runtime of the process, and what a fork leaves of it.
+//! The tokio runtime of the process, which has one thread at a time, and what a fork leaves of it.
 //!
-//! Threads do not survive a fork: a child that was forked after the runtime had started has its memory
-//! and none of its threads. Whatever belongs to it is left alone there, and calls are refused.
+//! A blocking call drives the runtime itself, so that nothing is handed to another thread and back. While there is
+//! none, a thread in the background does (`driving`).
+//!
+//! Threads do not survive a fork: a child that was forked after the runtime had started has its memory but none of
+//! its threads. There everything that belongs to the runtime is leaked, and calls are refused.
 
-use std::{ops::Deref, sync::OnceLock};
+use std::{
+    future::Future,
+    ops::Deref,
+    sync::{Arc, OnceLock},
+};
 
 use pyo3::{PyResult, exceptions::PyRuntimeError};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, EnterGuard, Runtime};
+use tokio::task::JoinHandle;
 
-/// Threads that drive sockets and timers; what waits in Python waits on threads of its own.
-const WORKERS: usize = 2;
+use crate::driving::{Call, Driving};
 
 static STARTED: OnceLock<Started> = OnceLock::new();
 
-struct Started {
-    runtime: &'static Runtime,
+/// The runtime, once it is started.
+pub(crate) struct Started {
+    driving: Arc<Driving>,
     process: u32,
 }
 
 impl Started {
     fn new() -> PyResult<Self> {
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(WORKERS)
-            .thread_name("eyas")
-            .enable_all()
-            .build()?;
-        // Never shut down: calls may be under way in other threads when the interpreter ends.
-        let runtime: &'static Runtime = Box::leak(Box::new(runtime));
-        Ok(Self { runtime, process: std::process::id() })
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        Ok(Self { driving: Driving::start(runtime)?, process: std::process::id() })
     }
 
     fn is_here(&self) -> bool {
         self.process == std::process::id()
     }
+
+    fn runtime(&self) -> &Runtime {
+        self.driving.runtime()
+    }
+
+    /// Enters the runtime's context, which sockets, timers and tasks need.
+    pub(crate) fn enter(&self) -> EnterGuard<'_> {
+        self.runtime().enter()
+    }
+
+    /// Spawns a task.
+    pub(crate) fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        self.runtime().spawn(future)
+    }
+
+    /// Runs a function on a thread where it may block.
+    pub(crate) fn spawn_blocking<T: Send + 'static>(
+        &self,
+        function: impl FnOnce() -> T + Send + 'static,
+    ) -> JoinHandle<T> {
+        self.runtime().spawn_blocking(function)
+    }
+
+    /// Begins a blocking call, which drives the runtime from the calling thread.
+    pub(crate) fn call(&self) -> Call<'_> {
+        self.driving.call()
+    }
 }
 
-/// The runtime, started when it is first needed. Callers hold the GIL, so it starts once.
-pub(crate) fn runtime() -> PyResult<&'static Runtime> {
+/// Returns the runtime, which is started when it is first needed. Callers hold the GIL, so it starts once.
+pub(crate) fn runtime() -> PyResult<&'static Started> {
     let started = match STARTED.get() {
         Some(started) => started,
         None => {
@@ -45,7 +77,7 @@ pub(crate) fn runtime() -> PyResult<&'static Runtime> {
         }
     };
     if started.is_here() {
-        return Ok(started.runtime);
+        return Ok(started);
     }
     Err(PyRuntimeError::new_err(
         "eyas was in use before this process was forked, and its threads stayed with the parent; use \
@@ -53,13 +85,13 @@ pub(crate) fn runtime() -> PyResult<&'static Runtime> {
     ))
 }
 
-/// Whether the runtime was started in this very process.
+/// Returns whether the runtime was started in this process, rather than in one that it was forked from.
 pub(crate) fn is_here() -> bool {
     STARTED.get().is_some_and(Started::is_here)
 }
 
-/// What lives on the runtime. It is dropped inside of it, and never in a forked child, where the locks
-/// of the parent's threads may be taken for good.
+/// A value that belongs to the runtime. It is dropped in the runtime's context, and never in a forked child, where
+/// locks that other threads of the parent held stay locked forever.
 pub(crate) struct Owned<T>(Option<T>);
 
 impl<T> Owned<T> {
@@ -82,7 +114,7 @@ impl<T> Drop for Owned<T> {
         let value = self.0.take();
         match STARTED.get() {
             Some(started) if started.is_here() => {
-                let _inside = started.runtime.enter();
+                let _context = started.enter();
                 drop(value);
             }
             Some(_) => std::mem::forget(value),

@@ -15,13 +15,13 @@ use tokio::task::{JoinError, JoinHandle};
 
 use crate::{
     ending::{Begun, Inside, Stepwise},
-    runtime::runtime,
+    runtime::{Started, runtime},
 };
 
-/// How often a blocking call looks for signals, such as that of Ctrl-C.
+/// How often a blocking call checks for signals, such as that of Ctrl-C.
 pub(crate) const SIGNALS: Duration = Duration::from_millis(50);
 
-/// Runs a future to its end without the GIL. Ends it at once if the handler of a signal raises, and
+/// Runs a future to its end without the GIL. If the handler of a signal raises, the future is dropped at once, and
 /// with it whatever it had open.
 pub(crate) fn wait<T: Send>(
     py: Python<'_>,
@@ -30,21 +30,20 @@ pub(crate) fn wait<T: Send>(
     let runtime = runtime()?;
     let begun = Begun::now();
     py.detach(|| {
-        let outcome = runtime.block_on(async {
-            let mut future = pin!(future);
-            loop {
-                tokio::select! {
-                    biased;
-                    outcome = &mut future => return outcome,
-                    () = tokio::time::sleep(SIGNALS) => {
-                        begun.stay_if_python_ends();
-                        Python::attach(|py| py.check_signals())?;
-                    }
-                }
+        let call = runtime.call();
+        // The future is dropped in it.
+        let _context = runtime.enter();
+        let mut future = pin!(future);
+        loop {
+            // Handlers run Python code, which may call eyas: this thread must not drive the runtime meanwhile.
+            let outcome =
+                call.block_on(async { tokio::time::timeout(SIGNALS, future.as_mut()).await });
+            begun.stay_if_python_ends();
+            match outcome {
+                Ok(outcome) => return outcome,
+                Err(_) => Python::attach(|py| py.check_signals())?,
             }
-        });
-        begun.stay_if_python_ends();
-        outcome
+        }
     })
 }
 
@@ -110,7 +109,7 @@ impl ContextExt for Tasks {
     }
 }
 
-/// The runtime of a task, or of an awaitable that is being made: [`awaitable`] has started it.
-fn started() -> &'static tokio::runtime::Runtime {
+/// Returns the runtime of a task, or of an awaitable that is being made: [`awaitable`] has started it.
+fn started() -> &'static Started {
     runtime().expect("a task is where the runtime is")
 }

@@ -115,6 +115,31 @@ def test_ctrl_c_leaves_no_socket_of_sctp(call: str) -> None:
                 child.kill()
 
 
+def test_a_signal_handler_may_make_a_call(silent: Silent, server: Server) -> None:
+    out = said(
+        python(
+            """
+            import signal, sys, eyas
+
+            def fetch(*_):
+                print(eyas.get(sys.argv[2], verify=sys.argv[3]).status_code, flush=True)
+
+            signal.signal(signal.SIGALRM, fetch)
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
+            try:
+                eyas.get(sys.argv[1], timeout=2)
+            except eyas.Error as error:
+                print(type(error).__name__, flush=True)
+            """,
+            silent.url,
+            f"{server.url}/bytes/1",
+            str(server.roots),
+        )
+    )
+    assert out.splitlines()[0] == "200"
+    assert len(out.splitlines()) == 2
+
+
 def test_others_run_while_one_waits(silent: Silent) -> None:
     def wait() -> None:
         with pytest.raises(eyas.Error):

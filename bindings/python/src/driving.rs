@@ -1,0 +1,124 @@
+//! Which thread drives the runtime: that of a blocking call, or else one in the background.
+//!
+//! Between two calls that follow each other closely nothing is handed over. So a program that makes one request
+//! after another has no switch between threads in any of them, and its connections are still served while it does
+//! something else: PINGs are answered, timers fire, and connections that the peer closes are dropped.
+
+use std::{
+    future::Future,
+    io,
+    sync::{
+        Arc, Condvar, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use tokio::{runtime::Runtime, sync::Notify};
+
+/// How long the background thread waits for another call before it takes over. Nothing is served meanwhile.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// A runtime with one thread at a time, and the calls that want to be that thread.
+pub(crate) struct Driving {
+    runtime: Runtime,
+    /// Blocking calls under way.
+    calls: AtomicUsize,
+    /// Blocking calls begun since the start.
+    begun: AtomicU64,
+    /// Tells the background thread, which drives the runtime, that a call has begun.
+    wanted: Notify,
+    /// Whether the background thread sleeps until no call is under way.
+    sleeps: AtomicBool,
+    lock: Mutex<()>,
+    idle: Condvar,
+}
+
+impl Driving {
+    /// Starts the background thread, which never ends: calls may be under way in other threads when the interpreter
+    /// ends.
+    pub(crate) fn start(runtime: Runtime) -> io::Result<Arc<Self>> {
+        let driving = Arc::new(Self {
+            runtime,
+            calls: AtomicUsize::new(0),
+            begun: AtomicU64::new(0),
+            wanted: Notify::new(),
+            sleeps: AtomicBool::new(false),
+            lock: Mutex::new(()),
+            idle: Condvar::new(),
+        });
+        let background = Arc::clone(&driving);
+        thread::Builder::new().name("eyas".into()).spawn(move || background.drive())?;
+        Ok(driving)
+    }
+
+    pub(crate) fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    /// Begins a blocking call.
+    pub(crate) fn call(&self) -> Call<'_> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        self.begun.fetch_add(1, Ordering::SeqCst);
+        self.wanted.notify_one();
+        Call(self)
+    }
+
+    fn drive(&self) -> ! {
+        loop {
+            self.wait_for_a_pause();
+            self.runtime.block_on(async {
+                while self.calls.load(Ordering::SeqCst) == 0 {
+                    self.wanted.notified().await;
+                }
+            });
+        }
+    }
+
+    /// Waits until no call has been under way for a [`PAUSE`].
+    fn wait_for_a_pause(&self) {
+        loop {
+            let begun = self.begun.load(Ordering::SeqCst);
+            thread::sleep(PAUSE);
+            if begun != self.begun.load(Ordering::SeqCst) {
+                continue;
+            }
+            if self.calls.load(Ordering::SeqCst) == 0 {
+                return;
+            }
+            // The same calls are still under way: they may be long ones.
+            self.sleep_while_called();
+        }
+    }
+
+    fn sleep_while_called(&self) {
+        let guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        self.sleeps.store(true, Ordering::SeqCst);
+        let is_called = |(): &mut ()| self.calls.load(Ordering::SeqCst) != 0;
+        let _guard = self.idle.wait_while(guard, is_called);
+        self.sleeps.store(false, Ordering::SeqCst);
+    }
+}
+
+/// A blocking call under way.
+pub(crate) struct Call<'a>(&'a Driving);
+
+impl Call<'_> {
+    /// Runs a future to its end, and with it the tasks, sockets and timers of the runtime, unless another thread
+    /// does so already.
+    pub(crate) fn block_on<F: Future>(&self, future: F) -> F::Output {
+        self.0.runtime.block_on(future)
+    }
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        let left = self.0.calls.fetch_sub(1, Ordering::SeqCst) - 1;
+        if left == 0 && self.0.sleeps.load(Ordering::SeqCst) {
+            // With the lock, so that it does not go to sleep just now.
+            let _guard = self.0.lock.lock().unwrap_or_else(PoisonError::into_inner);
+            self.0.idle.notify_one();
+        }
+    }
+}
