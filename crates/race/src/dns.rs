@@ -70,7 +70,7 @@ pub struct Answer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Records {
-    /// HTTPS records; unknown keys are kept by number so that `mandatory` can be judged.
+    /// HTTPS records; unknown keys are kept by number so that `mandatory` can be checked.
     Https(Vec<HttpsRecord>),
     /// IPv6 addresses.
     Aaaa(Vec<Ipv6Addr>),

@@ -104,8 +104,8 @@ impl fmt::Display for Failure {
 
 impl core::error::Error for Failure {}
 
-/// The network that a race runs on: a keyed hash over default route and gateway (a PvD of RFC 7556).
-/// Evidence never crosses networks.
+/// The network that a race runs on: a keyed hash over default route and gateway (a PvD of RFC
+/// 7556). Evidence never crosses networks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct NetworkId(pub String);
@@ -134,7 +134,7 @@ pub enum Doubt {
     CutShort,
     /// Meanwhile the host refused another transport, so it is more likely that the service is not
     /// running than that the network drops the packets; or the host presented a certificate that
-    /// was not accepted, and nobody waited any longer. The failure says nothing about the network.
+    /// was not accepted, and the attempt was given up. The failure says nothing about the network.
     HostRefused,
 }
 

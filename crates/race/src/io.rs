@@ -126,7 +126,7 @@ pub enum Output {
         candidate: Candidate,
         /// The round-trip time that the memory expects, as the transport's initial estimate.
         initial_rtt: Option<Duration>,
-        /// Nobody waits for it: it runs beside a working connection, to gather evidence.
+        /// Whether it only gathers evidence, beside a working connection.
         background: bool,
     },
     /// Let this attempt proceed after it was answered

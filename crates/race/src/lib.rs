@@ -46,7 +46,7 @@ pub mod trace;
 #[cfg(test)]
 mod vocabulary;
 
-/// The example of the README, so that it cannot rot.
+/// Compiles the example of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -34,14 +34,14 @@ fn positions(len: u8) -> Option<[usize; 4]> {
 }
 
 /// Embeds an IPv4 address in a PREF64. Returns `None` if it must not be translated: addresses that
-/// never leave the host or link (HEv3 §8.3), private addresses with the Well-Known Prefix (RFC 6052
-/// §3.1), and invalid prefix lengths.
+/// are not routed beyond the host or link (HEv3 §8.3), private addresses with the Well-Known Prefix
+/// (RFC 6052 §3.1), and invalid prefix lengths.
 pub fn synthesise((prefix, len): (Ipv6Addr, u8), address: Ipv4Addr) -> Option<Ipv6Addr> {
-    let stays_here = address.octets()[0] == 0
+    let is_local = address.octets()[0] == 0
         || address.is_loopback()
         || address.is_link_local()
         || address.is_broadcast();
-    if stays_here || ((prefix, len) == WELL_KNOWN_PREFIX && address.is_private()) {
+    if is_local || ((prefix, len) == WELL_KNOWN_PREFIX && address.is_private()) {
         return None;
     }
     let positions = positions(len)?;

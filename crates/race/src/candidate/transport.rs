@@ -33,44 +33,44 @@ pub enum Transport {
 /// How HTTP runs over a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Http {
-    /// Its versions before 3, on the one stream of bytes that the transport is.
+    /// HTTP/1 or HTTP/2 on the single byte stream of the transport.
     Stream,
-    /// HTTP/1 on one of the transport's streams: HTTP/2 would bring streams of its own.
-    OneOfItsStreams,
+    /// HTTP/1 on one of the transport's streams: HTTP/2 would add streams of its own.
+    OneStream,
     /// HTTP/3, on all of the transport's streams (RFC 9114 §3).
-    AllOfItsStreams,
+    AllStreams,
 }
 
-/// What is so of a transport.
-struct Facts {
-    /// As people and programs write it.
+/// The properties of a transport.
+struct Properties {
+    /// The name used on the command line, in JSON and in the memory.
     name: &'static str,
     /// The number in the protocol field of IP (IANA, "Protocol Numbers").
     ip_protocol: u8,
-    /// Whether networks let it through or not by the port of the service: they see none that differs
-    /// between services where SCTP has its own protocol number, or one UDP port for all of it.
+    /// Whether networks can filter it by the port of the service. For SCTP they cannot: it has its
+    /// own protocol number, or a single UDP port for all services.
     has_port_on_path: bool,
-    /// Whether TLS is part of it, so that it is never without.
+    /// Whether TLS is built in.
     has_own_security: bool,
     /// Whether DTLS can carry it (RFC 8261).
     runs_in_dtls: bool,
     http: Http,
-    /// Round trips until it is up, with its security if that is its own.
+    /// The round trips until it is established, including built-in security.
     round_trips: u32,
-    /// Whether what was lost is sent again by the round trip that is measured or remembered, not after
-    /// a fixed time at least.
+    /// Whether retransmissions are timed by the measured or remembered round-trip time rather than
+    /// by a fixed minimum.
     probes_by_round_trip: bool,
     /// Whether an attempt pauses at the peer's first answer until it is told to proceed.
     waits_when_answered: bool,
-    /// Whether a further attempt beside an unanswered one is a new connection to the peer.
+    /// Whether a further attempt alongside an unanswered one is a new connection to the peer.
     has_second_tries: bool,
-    /// What comes of it where the peer or the path does not take part.
+    /// The transport that results if the peer or the path does not support it.
     falls_back_to: Option<Transport>,
     /// The same protocol inside UDP.
     inside_udp: Option<Transport>,
 }
 
-const TCP: Facts = Facts {
+const TCP: Properties = Properties {
     name: "tcp",
     ip_protocol: 6,
     has_port_on_path: true,
@@ -85,17 +85,17 @@ const TCP: Facts = Facts {
     inside_udp: None,
 };
 
-/// MPTCP is a TCP option, so all but its name is TCP's.
-const MPTCP: Facts = Facts { name: "mptcp", falls_back_to: Some(Transport::Tcp), ..TCP };
+/// MPTCP is a TCP option, so it shares all properties except its name.
+const MPTCP: Properties = Properties { name: "mptcp", falls_back_to: Some(Transport::Tcp), ..TCP };
 
-const SCTP: Facts = Facts {
+const SCTP: Properties = Properties {
     name: "sctp",
     ip_protocol: 132,
     has_port_on_path: false,
     has_own_security: false,
     runs_in_dtls: false,
-    http: Http::OneOfItsStreams,
-    // INIT and COOKIE ECHO, each with its answer (RFC 9260 §5.1).
+    http: Http::OneStream,
+    // INIT and COOKIE ECHO, each with its reply (RFC 9260 §5.1).
     round_trips: 2,
     probes_by_round_trip: false,
     waits_when_answered: true,
@@ -104,17 +104,17 @@ const SCTP: Facts = Facts {
     inside_udp: Some(Transport::SctpUdp),
 };
 
-const SCTP_UDP: Facts =
-    Facts { name: "sctp-udp", ip_protocol: 17, runs_in_dtls: true, inside_udp: None, ..SCTP };
+const SCTP_UDP: Properties =
+    Properties { name: "sctp-udp", ip_protocol: 17, runs_in_dtls: true, inside_udp: None, ..SCTP };
 
-const QUIC: Facts = Facts {
+const QUIC: Properties = Properties {
     name: "quic",
     ip_protocol: 17,
     has_port_on_path: true,
-    // RFC 9001: the TLS handshake is the transport's.
+    // RFC 9001: the TLS handshake is part of the transport's.
     has_own_security: true,
     runs_in_dtls: false,
-    http: Http::AllOfItsStreams,
+    http: Http::AllStreams,
     round_trips: 1,
     // RFC 9002 §6.2.1.
     probes_by_round_trip: true,
@@ -128,7 +128,7 @@ impl Transport {
     /// All named transports, in the order in which tables list them.
     pub const ALL: [Self; 5] = [Self::Tcp, Self::Mptcp, Self::Quic, Self::Sctp, Self::SctpUdp];
 
-    const fn facts(self) -> &'static Facts {
+    const fn properties(self) -> &'static Properties {
         match self {
             Self::Tcp => &TCP,
             Self::Mptcp => &MPTCP,
@@ -140,7 +140,7 @@ impl Transport {
 
     /// Returns the name used on the command line, in JSON and in the memory.
     pub const fn name(self) -> &'static str {
-        self.facts().name
+        self.properties().name
     }
 
     /// Returns the transport with this [name](Self::name).
@@ -167,35 +167,35 @@ impl Transport {
     /// Returns this transport, followed by its UDP-encapsulated variant if it has one. SCTP has
     /// one, and users rarely know which of the two their network passes.
     pub fn with_encapsulated(self) -> impl Iterator<Item = Self> {
-        core::iter::once(self).chain(self.facts().inside_udp)
+        core::iter::once(self).chain(self.properties().inside_udp)
     }
 
     /// Returns its IP protocol number.
     pub const fn ip_protocol(self) -> u8 {
-        self.facts().ip_protocol
+        self.properties().ip_protocol
     }
 
     /// Returns whether TLS is part of the transport, so that every connection is encrypted: QUIC
     /// (RFC 9001).
     pub const fn has_own_security(self) -> bool {
-        self.facts().has_own_security
+        self.properties().has_own_security
     }
 
     /// Returns whether an attempt stops at the peer's first answer until it is told to proceed,
     /// because the peer keeps no state for it until then: SCTP at its INIT ACK (RFC 9260 §5.1.3).
     pub const fn waits_when_answered(self) -> bool {
-        self.facts().waits_when_answered
+        self.properties().waits_when_answered
     }
 
     /// Returns whether HTTP over it is HTTP/3 and no other version.
     pub const fn has_http3(self) -> bool {
-        matches!(self.facts().http, Http::AllOfItsStreams)
+        matches!(self.properties().http, Http::AllStreams)
     }
 
     /// Returns whether it has independently ordered streams, so that a lost packet delays only the
     /// streams whose data it carried.
     pub const fn has_streams(self) -> bool {
-        !matches!(self.facts().http, Http::Stream)
+        !matches!(self.properties().http, Http::Stream)
     }
 
     /// Returns whether it can carry this application protocol: HTTP/3 runs over QUIC only (RFC 9114
@@ -212,51 +212,53 @@ impl Transport {
     /// Returns whether this version of HTTP is used over it, for a version that it can
     /// [carry](Self::carries).
     pub(crate) fn speaks_http(self, version: &Alpn) -> bool {
-        match self.facts().http {
-            Http::OneOfItsStreams => matches!(version.as_str(), "http/1.1" | "http/1.0"),
-            Http::Stream | Http::AllOfItsStreams => true,
+        match self.properties().http {
+            Http::OneStream => matches!(version.as_str(), "http/1.1" | "http/1.0"),
+            Http::Stream | Http::AllStreams => true,
         }
     }
 
     /// Returns whether DTLS can carry it (RFC 8261).
     pub(crate) const fn runs_in_dtls(self) -> bool {
-        self.facts().runs_in_dtls
+        self.properties().runs_in_dtls
     }
 
     /// Returns whether networks distinguish services over it by their ports.
     pub(crate) const fn has_port_on_path(self) -> bool {
-        self.facts().has_port_on_path
+        self.properties().has_port_on_path
     }
 
     /// Returns whether retransmissions are timed by the measured or remembered round-trip time (RFC
     /// 9002 §6.2.1), rather than by a fixed minimum (RFC 6298 §2).
     pub(crate) const fn probes_by_round_trip(self) -> bool {
-        self.facts().probes_by_round_trip
+        self.properties().probes_by_round_trip
     }
 
     /// Returns whether a further attempt alongside an unanswered one is a new connection to the
     /// peer.
     pub(crate) const fn has_second_tries(self) -> bool {
-        self.facts().has_second_tries
+        self.properties().has_second_tries
     }
 
     /// Returns the transport that it falls back to if the peer or the path does not support it.
     pub(crate) const fn falls_back_to(self) -> Option<Self> {
-        self.facts().falls_back_to
+        self.properties().falls_back_to
     }
 
     /// Returns the round trips until the transport is established, including its security if that
     /// is built in.
     pub(crate) const fn round_trips(self) -> u32 {
-        self.facts().round_trips
+        self.properties().round_trips
     }
 
     /// Returns the round trips until a connection with this security is established.
     pub(crate) const fn round_trips_under(self, security: Security) -> u32 {
-        let facts = self.facts();
+        let properties = self.properties();
         match security {
-            Security::Tls | Security::Dtls if !facts.has_own_security => facts.round_trips + 1,
-            Security::None | Security::Tls | Security::Dtls => facts.round_trips,
+            Security::Tls | Security::Dtls if !properties.has_own_security => {
+                properties.round_trips + 1
+            }
+            Security::None | Security::Tls | Security::Dtls => properties.round_trips,
         }
     }
 }

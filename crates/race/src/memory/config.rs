@@ -58,7 +58,7 @@ impl Default for Config {
 
 impl Config {
     /// Returns how long a candidate is avoided after this many consecutive failures; 0 stands for a
-    /// failure in doubt.
+    /// doubtful failure.
     pub fn back_off(&self, strikes: u32) -> Duration {
         if let Some(fixed) = self.retest_after {
             return fixed;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Distances {
-    /// The one heard last at the end.
+    /// In the order in which they were last heard, most recent last.
     hosts: Vec<Distance>,
 }
 
@@ -27,8 +27,8 @@ struct Distance {
 impl Distances {
     /// The maximum number of hosts per path.
     pub const MOST: usize = 8;
-    /// A few hosts say nothing about the others.
-    const LEAST: usize = 3;
+    /// The minimum number of hosts for a prediction about others.
+    const MIN_HOSTS: usize = 3;
 
     /// Returns these samples with this host's, if a round-trip time was measured.
     #[must_use]
@@ -41,7 +41,7 @@ impl Distances {
         self
     }
 
-    /// Leaves out this host.
+    /// Removes this host.
     pub(super) fn forget(&mut self, host: u64) {
         self.hosts.retain(|known| known.host != host);
     }
@@ -66,6 +66,6 @@ impl Distances {
         }
         hosts.sort_unstable();
         hosts.dedup();
-        (hosts.len() >= Self::LEAST).then_some(longest)
+        (hosts.len() >= Self::MIN_HOSTS).then_some(longest)
     }
 }

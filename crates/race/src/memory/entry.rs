@@ -9,7 +9,7 @@ use super::{Config, Distances, Handshakes, Loss, Secured, Verdict};
 use crate::evidence::{Cause, Level};
 
 /// A row from further in the future than this is ignored: the clock was set back since, and a
-/// success that "lasts" until then would never be questioned.
+/// success that "lasts" until then would never be re-checked.
 const CLOCK_TOLERANCE: Duration = Duration::from_mins(1);
 
 /// Returns whether a row written at `at` can be trusted at `now`.
@@ -141,7 +141,7 @@ impl DatedOutcome {
 impl PeerEntry {
     /// Returns the verdict at `now` about a candidate without security.
     pub fn verdict(&self, now: Duration, config: &Config) -> Verdict {
-        self.with_round_trip(of(self.reach.as_ref(), now, config))
+        self.with_round_trip(verdict_of(self.reach.as_ref(), now, config))
     }
 
     /// Returns the verdict at `now` about a candidate with security, given what is known about its
@@ -154,25 +154,28 @@ impl PeerEntry {
         config: &Config,
     ) -> Verdict {
         let seen = secured.map(|secured| &secured.seen);
-        let (reach, own) = (of(self.reach.as_ref(), now, config), of(seen, now, config));
-        self.with_round_trip(match (reach, own) {
-            (Verdict::Bad { until, .. }, Verdict::Bad { until: later, .. }) if later > until => own,
+        let (reach, security) =
+            (verdict_of(self.reach.as_ref(), now, config), verdict_of(seen, now, config));
+        self.with_round_trip(match (reach, security) {
+            (Verdict::Bad { until, .. }, Verdict::Bad { until: later, .. }) if later > until => {
+                security
+            }
             (Verdict::Bad { .. }, _) => reach,
-            (_, Verdict::Bad { .. }) => own,
+            (_, Verdict::Bad { .. }) => security,
             (Verdict::RetestDue { since, .. }, Verdict::RetestDue { since: later, .. })
                 if later > since =>
             {
-                own
+                security
             }
             (Verdict::RetestDue { .. }, _) => reach,
-            // That it answers everybody tells nothing of security.
-            _ => own,
+            // Being reachable says nothing about the security layer.
+            _ => security,
         })
     }
 
     /// Returns whether the peer has answered recently, with no later evidence to the contrary.
     pub(super) fn answers(&self, now: Duration, config: &Config) -> bool {
-        matches!(of(self.reach.as_ref(), now, config), Verdict::Good { .. })
+        matches!(verdict_of(self.reach.as_ref(), now, config), Verdict::Good { .. })
     }
 
     fn with_round_trip(&self, verdict: Verdict) -> Verdict {
@@ -185,7 +188,7 @@ impl PeerEntry {
     }
 }
 
-fn of(seen: Option<&DatedOutcome>, now: Duration, config: &Config) -> Verdict {
+fn verdict_of(seen: Option<&DatedOutcome>, now: Duration, config: &Config) -> Verdict {
     seen.map_or(Verdict::Unknown, |seen| seen.verdict(now, config))
 }
 
@@ -216,7 +219,7 @@ impl RoundTrip {
 
 /// What is known about one transport, family and port on one network.
 ///
-/// Silence is counted by host, since a single host without the service must not speak for the
+/// Silence is counted by host, since a single host without the service says nothing about the
 /// network, and only until a host is heard: any answer empties the list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathEntry {
@@ -250,9 +253,9 @@ impl PathEntry {
     /// Returns the loss of the most recent handshakes, as long as the last one of them is still
     /// valid.
     pub fn loss(&self, now: Duration, config: &Config) -> Loss {
-        let speaks =
+        let is_valid =
             |at: Duration| is_credible(at, now) && now < at.saturating_add(config.good_for);
-        match self.heard_at.is_some_and(speaks) {
+        match self.heard_at.is_some_and(is_valid) {
             true => self.handshakes.loss(),
             false => Loss::default(),
         }

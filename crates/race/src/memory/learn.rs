@@ -17,7 +17,7 @@ use core::time::Duration;
 /// Below the security level, a success says only that the peer answers, not that it works: a
 /// captive portal answers every SYN. A failure during a running back-off adds nothing, since
 /// otherwise ten concurrent races would make one outage look like ten; but if the first failure was
-/// in doubt, one that is not in doubt confirms it.
+/// doubtful, one that is not confirms it.
 pub fn learn_rows(
     existing: &mut dyn FnMut(&Key) -> Option<Entry>,
     evidence: &Evidence,
@@ -30,21 +30,21 @@ pub fn learn_rows(
         _ => None,
     };
     let reach = old.as_ref().and_then(|entry| entry.reach);
-    let before = reach.map_or(Verdict::Unknown, |seen| seen.verdict(evidence.at, config));
-    let sent_again = evidence.sent_again.or_else(|| lost_of_good(before, evidence));
+    let previous = reach.map_or(Verdict::Unknown, |outcome| outcome.verdict(evidence.at, config));
+    let retransmitted = evidence.sent_again.or_else(|| loss_shown_by_silence(previous, evidence));
     let mut rows = Vec::new();
     if let Some(entry) = peer_after(old, evidence, trust, config) {
         rows.push((peer_key, Entry::Peer(entry)));
     }
-    let is_news = !matches!(before, Verdict::Bad { .. });
-    let sound = heard(evidence);
-    if sound == Some(true) || (sound == Some(false) && is_news) {
+    let is_unexpected = !matches!(previous, Verdict::Bad { .. });
+    let heard = was_heard(evidence);
+    if heard == Some(true) || (heard == Some(false) && is_unexpected) {
         let key = Key::path(&evidence.network, &evidence.candidate);
         let old = match existing(&key) {
             Some(Entry::Path(entry)) if is_credible(entry.at, evidence.at) => Some(entry),
             _ => None,
         };
-        rows.push((key, Entry::Path(path_after(old, evidence, sent_again))));
+        rows.push((key, Entry::Path(path_after(old, evidence, retransmitted))));
     }
     rows
 }
@@ -58,10 +58,10 @@ fn peer_after(
     let set_up = SetUp::of(&evidence.candidate, trust);
     let known = old.as_ref().and_then(|entry| entry.secured(&evidence.candidate, trust));
     let known = known.map(|secured| secured.seen);
-    let seen = |known, news| seen_after(known, news, evidence, config);
-    let reach =
-        of_reach(evidence).and_then(|news| seen(old.as_ref().and_then(|entry| entry.reach), news));
-    let secured = of_set_up(evidence).and_then(|news| seen(known, news));
+    let updated = |known, finding| outcome_after(known, finding, evidence, config);
+    let reach = reach_finding(evidence)
+        .and_then(|finding| updated(old.as_ref().and_then(|entry| entry.reach), finding));
+    let secured = security_finding(evidence).and_then(|finding| updated(known, finding));
     if reach.is_none() && secured.is_none() {
         return None;
     }
@@ -73,8 +73,8 @@ fn peer_after(
     });
     entry.at = evidence.at;
     entry.reach = reach.or(entry.reach);
-    if let (Some(set_up), Some(seen)) = (set_up, secured) {
-        entry.put_secured(set_up, seen, evidence.at.saturating_sub(config.keep_for));
+    if let (Some(set_up), Some(outcome)) = (set_up, secured) {
+        entry.insert_secured(set_up, outcome, evidence.at.saturating_sub(config.keep_for));
     }
     entry.round_trip = match (entry.round_trip, evidence.rtt) {
         (Some(known), Some(sample)) => Some(known.and(sample)),
@@ -84,70 +84,70 @@ fn peer_after(
     Some(entry)
 }
 
-/// What evidence says of one of the two things that are known of a peer.
-enum News<'a> {
+/// What evidence says about reaching a peer, or about its security layer.
+enum Finding<'a> {
     Good(Level),
     Bad(&'a Failure),
 }
 
-/// Returns what this evidence means for reaching the peer, whoever asks and for any purpose.
-fn of_reach(evidence: &Evidence) -> Option<News<'_>> {
+/// Returns what this evidence says about reaching the peer, for every client and set-up.
+fn reach_finding(evidence: &Evidence) -> Option<Finding<'_>> {
     let answered = |level: Level| {
-        (level >= Level::Answered).then_some(News::Good(level.min(Level::Transport)))
+        (level >= Level::Answered).then_some(Finding::Good(level.min(Level::Transport)))
     };
     match &evidence.failure {
-        Some(failure) if is_of_set_up(evidence, failure) => {
+        Some(failure) if concerns_security(evidence, failure) => {
             answered(failure.reached.max(evidence.level))
         }
-        Some(failure) => is_about_peer(failure.cause).then_some(News::Bad(failure)),
+        Some(failure) => is_about_peer(failure.cause).then_some(Finding::Bad(failure)),
         None if evidence.candidate.security != Security::None => answered(evidence.level),
-        None => evidence.is_good().then_some(News::Good(evidence.level)),
+        None => evidence.is_good().then_some(Finding::Good(evidence.level)),
     }
 }
 
-/// Returns what this evidence means for security, given what was offered and trusted.
-fn of_set_up(evidence: &Evidence) -> Option<News<'_>> {
+/// Returns what this evidence says about the security layer, for one set-up.
+fn security_finding(evidence: &Evidence) -> Option<Finding<'_>> {
     if evidence.candidate.security == Security::None {
         return None;
     }
     match &evidence.failure {
-        None => evidence.is_good().then_some(News::Good(evidence.level)),
-        Some(failure) => (is_of_set_up(evidence, failure) && is_about_peer(failure.cause))
-            .then_some(News::Bad(failure)),
+        None => evidence.is_good().then_some(Finding::Good(evidence.level)),
+        Some(failure) => (concerns_security(evidence, failure) && is_about_peer(failure.cause))
+            .then_some(Finding::Bad(failure)),
     }
 }
 
 /// Returns whether a failure occurred after the peer had been reached, and therefore concerns only
 /// attempts with the same offer and trust. QUIC's transport and its security are established
 /// together (RFC 9001 §4.1).
-fn is_of_set_up(evidence: &Evidence, failure: &Failure) -> bool {
+fn concerns_security(evidence: &Evidence, failure: &Failure) -> bool {
     let candidate = &evidence.candidate;
-    let begins_at =
+    let security_from =
         if candidate.transport.has_own_security() { Level::Answered } else { Level::Transport };
     candidate.security != Security::None
-        && (failure.reached.max(evidence.level) >= begins_at
+        && (failure.reached.max(evidence.level) >= security_from
             || matches!(failure.cause, Cause::Tls | Cause::Certificate))
 }
 
-/// Returns the state after this news; `None` if nothing changes.
-fn seen_after(
+/// Returns the outcome after this finding; `None` if nothing changes.
+fn outcome_after(
     known: Option<DatedOutcome>,
-    news: News<'_>,
+    finding: Finding<'_>,
     evidence: &Evidence,
     config: &Config,
 ) -> Option<DatedOutcome> {
-    let failure = match news {
-        News::Good(level) => {
+    let failure = match finding {
+        Finding::Good(level) => {
             return Some(DatedOutcome { at: evidence.at, outcome: Outcome::Good { level } });
         }
-        News::Bad(failure) => failure,
+        Finding::Bad(failure) => failure,
     };
     let is_doubtful = evidence.doubt == Some(Doubt::CutShort);
     let first = u32::from(!is_doubtful);
     let strikes = match known {
         None | Some(DatedOutcome { outcome: Outcome::Good { .. }, .. }) => first,
-        Some(seen @ DatedOutcome { outcome: Outcome::Bad { strikes, .. }, .. }) => {
-            match seen.verdict(evidence.at, config) {
+        Some(last @ DatedOutcome { outcome: Outcome::Bad { strikes, .. }, .. }) => {
+            match last.verdict(evidence.at, config) {
                 Verdict::Bad { .. } if strikes == 0 && !is_doubtful => first,
                 Verdict::Bad { .. } => return None,
                 Verdict::Unknown => first,
@@ -159,14 +159,14 @@ fn seen_after(
     Some(DatedOutcome { at: evidence.at, outcome })
 }
 
-/// Returns whether a cause concerns the peer: errors on this machine say nothing about others.
+/// Returns whether a cause concerns the peer: local errors say nothing about it.
 fn is_about_peer(cause: Cause) -> bool {
     !matches!(cause, Cause::Unsupported | Cause::Local)
 }
 
 /// Returns whether the network passed packets from the peer; `None` if the evidence does not show
 /// it. A refusal may come from the peer or from a firewall, so it does not.
-fn heard(evidence: &Evidence) -> Option<bool> {
+fn was_heard(evidence: &Evidence) -> Option<bool> {
     if evidence.level >= Level::Answered {
         return Some(true);
     }
@@ -180,24 +180,28 @@ fn heard(evidence: &Evidence) -> Option<bool> {
 
 /// Returns the loss that is likely if a peer that answered recently is silent now. Silence of a
 /// peer that never answered shows no loss.
-fn lost_of_good(before: Verdict, evidence: &Evidence) -> Option<bool> {
-    let was_good = matches!(before, Verdict::Good { .. });
+fn loss_shown_by_silence(previous: Verdict, evidence: &Evidence) -> Option<bool> {
+    let was_good = matches!(previous, Verdict::Good { .. });
     let is_silent = evidence.failure.as_ref().is_some_and(|it| it.cause == Cause::Silent);
     (was_good && is_silent && evidence.doubt != Some(Doubt::HostRefused)).then_some(true)
 }
 
-fn path_after(old: Option<PathEntry>, evidence: &Evidence, sent_again: Option<bool>) -> PathEntry {
+fn path_after(
+    old: Option<PathEntry>,
+    evidence: &Evidence,
+    retransmitted: Option<bool>,
+) -> PathEntry {
     let at = evidence.at;
-    if heard(evidence) == Some(true) {
+    if was_heard(evidence) == Some(true) {
         let (handshakes, distances) =
             old.map_or_else(Default::default, |entry| (entry.handshakes, entry.distances));
-        let handshakes = handshakes.and(sent_again);
+        let handshakes = handshakes.and(retransmitted);
         let distances = distances.and(hash(&evidence.host), evidence.rtt);
         return PathEntry { at, heard_at: Some(at), silent: Vec::new(), handshakes, distances };
     }
     let silent = SilentHost { host: hash(&evidence.host), at };
     let Some(mut entry) = old else {
-        let handshakes = Handshakes::default().and(sent_again);
+        let handshakes = Handshakes::default().and(retransmitted);
         let silent = vec![silent];
         return PathEntry {
             at,
@@ -211,7 +215,7 @@ fn path_after(old: Option<PathEntry>, evidence: &Evidence, sent_again: Option<bo
     let surplus = (entry.silent.len() + 1).saturating_sub(PathEntry::MAX_SILENT);
     entry.silent.drain(..surplus);
     entry.silent.push(silent);
-    let handshakes = entry.handshakes.and(sent_again);
+    let handshakes = entry.handshakes.and(retransmitted);
     PathEntry { at: at.max(entry.at), handshakes, ..entry }
 }
 

@@ -1,11 +1,11 @@
 //! The packet loss of a network: how many handshakes had to retransmit.
 //!
-//! A handshake that took as long as a retransmission timeout has lost a packet, be it of its first
-//! flight or of a later one; so has one with a peer that worked a moment ago and is silent now.
-//! This shows with any peer, and it is a property of the network: so the most recent handshakes
-//! over each path are counted regardless of the peer, and those of all paths of a network together
-//! tell whether it loses packets. On a lossy network, a more preferred transport gets a longer head
-//! start, silent candidates are retried soon
+//! A handshake that took as long as a retransmission timeout has lost a packet of one of its
+//! flights; so has one with a peer that worked a moment ago and is silent now. Loss is a property
+//! of the network, whichever the peer: so the most recent handshakes over each path are counted
+//! regardless of the peer, and those of all paths of a network together show whether it loses
+//! packets. On a lossy network, a more preferred transport gets a longer head start, silent
+//! candidates are retried soon
 //! ([`Policy::lossy_head_start`](crate::policy::Policy::lossy_head_start)), and a single silence
 //! that was cut short is not held against a candidate.
 
@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 /// The most recent handshakes over one path, and which of them had to retransmit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handshakes {
-    /// One bit for each that had to, the latest one in the lowest.
+    /// One bit per handshake, set if it had to retransmit; the latest in the lowest.
     again: u32,
-    /// How many are known, at most [`Self::MOST`].
+    /// The number of handshakes, at most [`Self::MOST`].
     known: u8,
 }
 
@@ -25,7 +25,7 @@ impl Handshakes {
     /// 10 % would go unnoticed half of the time.
     pub const MOST: u8 = 32;
 
-    /// Returns these handshakes and one more, if it is known whether that one had to retransmit.
+    /// Adds one handshake, if it is known whether it had to retransmit.
     #[must_use]
     pub fn and(self, sent_again: Option<bool>) -> Self {
         match sent_again {
@@ -53,12 +53,12 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// One lost packet can happen anywhere.
-    const LEAST: u32 = 2;
-    /// A network loses if one handshake in so many had to send packets again: one that loses 2.5 %
-    /// of the packets each way, for a handshake is answered when one each way has come through. Two
-    /// of as many as are kept of one path are enough, and what other paths carried meanwhile, the
-    /// lesser transport beside the one that lost packets above all, does not outweigh them.
+    /// A single lost packet can occur on any network.
+    const MIN_RETRANSMITTED: u32 = 2;
+    /// A network is lossy if one handshake in this many had to retransmit, which corresponds to a
+    /// loss of 2.5 % in each direction, since a handshake needs one packet each way to be answered.
+    /// Two among the handshakes kept for one path are enough, so that successes over other paths,
+    /// such as those of the less preferred transport, do not outweigh them.
     const ONE_IN: u32 = 20;
 
     /// Returns the sum of both.
@@ -72,7 +72,7 @@ impl Loss {
 
     /// Returns whether these handshakes indicate a lossy network.
     pub const fn is_lossy(self) -> bool {
-        self.sent_again >= Self::LEAST
+        self.sent_again >= Self::MIN_RETRANSMITTED
             && self.sent_again.saturating_mul(Self::ONE_IN) >= self.handshakes
     }
 }

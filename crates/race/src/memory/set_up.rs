@@ -30,8 +30,8 @@ impl SetUp {
         is_secured.then(|| Self { alpn: candidate.alpn.clone(), trust: trust.clone() })
     }
 
-    /// Returns whether this is the set-up of the candidate.
-    pub(super) fn is_of(&self, candidate: &Candidate, trust: &Trust) -> bool {
+    /// Returns whether this is the set-up of this candidate.
+    pub(super) fn matches(&self, candidate: &Candidate, trust: &Trust) -> bool {
         candidate.security != Security::None && self.alpn == candidate.alpn && self.trust == *trust
     }
 }
@@ -52,7 +52,7 @@ impl PeerEntry {
 
     /// Returns what is known about the security layer with the set-up of this candidate.
     pub fn secured(&self, candidate: &Candidate, trust: &Trust) -> Option<&Secured> {
-        self.secured.iter().find(|secured| secured.set_up.is_of(candidate, trust))
+        self.secured.iter().find(|secured| secured.set_up.matches(candidate, trust))
     }
 
     /// Returns the verdict at `now` for each known set-up; if there is none, the verdict about
@@ -71,13 +71,13 @@ impl PeerEntry {
             Security::Tls | Security::Dtls => self
                 .secured
                 .iter()
-                .map(|own| (Some(own), self.verdict_secured(Some(own), now, config)))
+                .map(|secured| (Some(secured), self.verdict_secured(Some(secured), now, config)))
                 .collect(),
         }
     }
 
     /// Adds an observation with one set-up, and drops those older than `oldest`.
-    pub(super) fn put_secured(&mut self, set_up: SetUp, seen: DatedOutcome, oldest: Duration) {
+    pub(super) fn insert_secured(&mut self, set_up: SetUp, seen: DatedOutcome, oldest: Duration) {
         self.secured.retain(|known| known.set_up != set_up && known.seen.at >= oldest);
         self.secured.push(Secured { set_up, seen });
         let surplus = self.secured.len().saturating_sub(Self::MAX_SET_UPS);
@@ -87,7 +87,7 @@ impl PeerEntry {
 
 #[cfg(test)]
 impl PeerEntry {
-    /// Returns what is known of a candidate under TLS without an offer, for the default trust of
+    /// Returns an entry for a candidate with TLS that offers no ALPN, under the default trust of
     /// tests.
     pub(crate) fn under_tls(at: Duration, outcome: Outcome) -> Self {
         let seen = DatedOutcome { at, outcome };

@@ -57,9 +57,9 @@ impl Memory {
     pub fn insert(&mut self, key: Key, entry: Entry) {
         if !self.rows.contains_key(&key) {
             if let Some(host) = key.host().cloned() {
-                self.make_room_for_host(&key.network, &host);
+                self.evict_for_host(&key.network, &host);
             }
-            self.make_room();
+            self.evict();
         }
         self.rows.insert(key, entry);
     }
@@ -127,9 +127,9 @@ impl Memory {
         })
     }
 
-    fn make_room_for_host(&mut self, network: &NetworkId, host: &Host) {
-        let cap = self.config.max_rows_per_host.max(1);
-        if self.rows_of_host(network, host).count() < cap {
+    fn evict_for_host(&mut self, network: &NetworkId, host: &Host) {
+        let limit = self.config.max_rows_per_host.max(1);
+        if self.rows_of_host(network, host).count() < limit {
             return;
         }
         let oldest = self
@@ -141,17 +141,17 @@ impl Memory {
         }
     }
 
-    /// Evicts an eighth at a time, so that a full memory does not look for its oldest row with
-    /// every new one.
-    fn make_room(&mut self) {
-        let cap = self.config.max_rows.max(1);
-        if self.rows.len() < cap {
+    /// Evicts an eighth at a time, so that a full memory does not search for its oldest row on
+    /// every insertion.
+    fn evict(&mut self) {
+        let limit = self.config.max_rows.max(1);
+        if self.rows.len() < limit {
             return;
         }
         let mut by_age: Vec<(Duration, Key)> =
             self.rows.iter().map(|(key, entry)| (entry.at(), key.clone())).collect();
         by_age.sort_unstable();
-        for (_, key) in by_age.into_iter().take((cap / 8).max(1)) {
+        for (_, key) in by_age.into_iter().take((limit / 8).max(1)) {
             self.rows.remove(&key);
         }
     }

@@ -101,7 +101,7 @@ impl View {
                 (Subject::Path { transport, family, port }, Entry::Path(entry)) => {
                     view.paths.insert((transport, family, port), entry);
                 }
-                // A row whose key and entry disagree was damaged: it says nothing.
+                // A row whose key and entry disagree is damaged: skip it.
                 _ => {}
             }
         }
@@ -114,23 +114,23 @@ impl View {
             return self.network_verdict(candidate, now);
         };
         // On a network that often loses packets, a single silence is not significant.
-        let is_doubted = entry.reach.as_ref().is_some_and(DatedOutcome::is_in_doubt);
-        let forgiven = (is_doubted && self.loss(now).is_some())
+        let is_doubtful = entry.reach.as_ref().is_some_and(DatedOutcome::is_in_doubt);
+        let without_doubt = (is_doubtful && self.loss(now).is_some())
             .then(|| PeerEntry { reach: None, ..entry.clone() });
-        let entry = forgiven.as_ref().unwrap_or(entry);
-        let own = match candidate.security {
+        let entry = without_doubt.as_ref().unwrap_or(entry);
+        let verdict = match candidate.security {
             Security::None => entry.verdict(now, &self.config),
             Security::Tls | Security::Dtls => {
                 let secured = entry.secured(candidate, &self.trust);
                 entry.verdict_secured(secured, now, &self.config)
             }
         };
-        match own {
-            // Who answers is not out of reach, however silent others are.
+        match verdict {
+            // A peer that answers is reachable, however many others are silent.
             Verdict::Unknown if !entry.answers(now, &self.config) => {
                 self.network_verdict(candidate, now)
             }
-            own => own,
+            verdict => verdict,
         }
     }
 
@@ -162,8 +162,8 @@ impl View {
         Some(of_paths.fold(Loss::default(), Loss::and)).filter(|loss| loss.is_lossy())
     }
 
-    /// Returns the longest of the latest round-trip times to hosts on this network, whichever they
-    /// are, if there are enough of them.
+    /// Returns the longest of the latest round-trip times to any hosts on this network, if enough
+    /// hosts are known.
     pub fn longest_round_trip(&self, now: Duration) -> Option<Duration> {
         let credible = self.paths.values().filter(|path| is_credible(path.at, now));
         Distances::longest(credible.map(|path| &path.distances))
