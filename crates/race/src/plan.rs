@@ -1,7 +1,7 @@
 //! From services, policy and memory to an ordered list of attempts.
 //!
 //! [`plan`] is a pure function: a dry run, an explanation and the race itself all use the same
-//! list. It is computed anew whenever a fact changes, so a late answer is ranked as if it had
+//! list. It is computed anew whenever an input changes, so a late answer is ranked as if it had
 //! arrived first (HEv3 §7).
 //!
 //! The order is determined as follows:
@@ -45,7 +45,7 @@ mod second_try;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use second_try::{WORK, known_patience};
+pub(crate) use second_try::{PROCESSING_TIME, patience_for};
 
 pub use crate::reason::{AddressRule, Reason, RecordFault};
 
@@ -121,42 +121,41 @@ pub struct Dropped {
     pub reasons: Vec<Reason>,
 }
 
-/// A candidate on its way into the plan.
+/// A candidate that is not ranked yet.
 #[derive(Clone, Debug)]
 struct Draft {
     candidate: Candidate,
-    place: Place,
-    /// The remembered round trip to its address, over this transport or else another.
+    position: Position,
+    /// The remembered round-trip time to its address, over this transport or else another.
     rtt: Option<Duration>,
     reasons: Vec<Reason>,
 }
 
-/// Where a candidate stands without memory.
+/// The position of a candidate without regard to the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
-    /// 0 if the service has what the caller relies on (ECH), else 1.
+struct Position {
+    /// 0 if the service provides the ECH that the caller relies on, or if none is needed; else 1.
     protection: u8,
-    /// The group of services: `SvcPriority`, then the alias, then the host itself, then hints that
-    /// DNS denies.
+    /// The group of services: `SvcPriority`, then the alias, then the host itself, then address
+    /// hints that contradict DNS.
     group: u32,
-    /// Preference of the transport.
+    /// The preference of the transport.
     transport: usize,
-    /// Its service among all, in order.
+    /// The index of its service.
     service: usize,
-    /// Its address among those of the service, in order.
+    /// The index of its address in the order of the service.
     address: usize,
     /// Whether its family is the second one of its service.
     second_family: bool,
 }
 
-impl Place {
-    /// Returns the block within which the memory's knowledge is compared: services of equal
-    /// priority.
+impl Position {
+    /// Returns the block within which the memory reorders candidates: services of equal priority.
     const fn block(&self) -> (u8, u32) {
         (self.protection, self.group)
     }
 
-    /// Returns the rank of its transport and family, best first.
+    /// Returns the rank of its transport and family, most preferred first.
     const fn rank(&self) -> (usize, bool) {
         (self.transport, self.second_family)
     }
@@ -171,15 +170,15 @@ pub fn plan(request: &PlanRequest<'_>) -> Plan {
         last.reasons.push(Reason::LastResort);
         found.drafts.push(last);
     }
-    let weighed = remembered::weigh(request, found.drafts);
+    let assessed = remembered::assess(request, found.drafts);
     let mut dropped = found.dropped;
     dropped.extend(found.unroutable.into_iter().map(Draft::into_dropped));
     let mut notes = request.notes.to_vec();
     notes.extend(found.notes);
-    let waits = second_try::waits(request);
-    notes.extend(waits.note.clone());
-    let entries = schedule::entries(request.policy, &waits, weighed);
-    let (second_try_delay, is_lossy) = (waits.second_try_delay, waits.is_lossy);
+    let wait_times = second_try::wait_times(request);
+    notes.extend(wait_times.note.clone());
+    let entries = schedule::entries(request.policy, &wait_times, assessed);
+    let (second_try_delay, is_lossy) = (wait_times.second_try_delay, wait_times.is_lossy);
     Plan { entries, dropped, notes, second_try_delay, is_lossy }
 }
 

@@ -12,21 +12,21 @@ use crate::memory::Verdict;
 use crate::reason::Reason;
 use crate::resolve::{ServiceAddress, ServiceInfo};
 
-/// An address in its place.
+/// An address and its position among those of the service.
 pub(super) struct Ordered<'a> {
     pub(super) address: &'a ServiceAddress,
-    /// Its number in the order.
-    pub(super) at: usize,
-    /// Whether its family is not that of the first.
+    /// Its index in the order.
+    pub(super) index: usize,
+    /// Whether its family differs from that of the first.
     pub(super) second_family: bool,
-    /// The least remembered round trip to it, over any transport.
+    /// The smallest remembered round-trip time to it, over any transport.
     pub(super) rtt: Option<Duration>,
-    /// Why it comes after the previous one.
+    /// Why it is ranked after the previous one.
     pub(super) reason: Option<Reason>,
 }
 
-/// Sorts by RFC 6724 with what the memory adds, then lets the families alternate: of the hints that
-/// DNS denies, or of all other addresses.
+/// Sorts by RFC 6724, using what the memory knows, and then alternates the families. If `denied` is
+/// set, orders the hints that contradict DNS; otherwise all other addresses.
 pub(super) fn order<'a>(
     request: &PlanRequest<'_>,
     service: &'a ServiceInfo,
@@ -52,13 +52,13 @@ pub(super) fn order<'a>(
     }
     let count = request.policy.preferred_family_count;
     let family = |item: &(Rank, &ServiceAddress, Option<Duration>)| Family::of(item.1.ip);
-    let turns = interleave(sorted, first, count, family);
-    let mut ordered: Vec<Ordered<'a>> = Vec::with_capacity(turns.len());
-    let mut before: [Option<Rank>; 2] = [None; 2];
-    for (at, (rank, address, rtt)) in turns.into_iter().enumerate() {
-        let of_family = &mut before[usize::from(address.ip.is_ipv6())];
+    let interleaved = interleave(sorted, first, count, family);
+    let mut ordered: Vec<Ordered<'a>> = Vec::with_capacity(interleaved.len());
+    let mut last_ranks: [Option<Rank>; 2] = [None; 2];
+    for (index, (rank, address, rtt)) in interleaved.into_iter().enumerate() {
+        let last_rank = &mut last_ranks[usize::from(address.ip.is_ipv6())];
         let previous = ordered.last().map(|previous| Family::of(previous.address.ip));
-        let reason = match (previous, *of_family) {
+        let reason = match (previous, *last_rank) {
             (Some(family), _) if family != Family::of(address.ip) => {
                 Some(Reason::FamilyTurn { family: Family::of(address.ip) })
             }
@@ -67,9 +67,9 @@ pub(super) fn order<'a>(
             }
             _ => None,
         };
-        *of_family = Some(rank);
+        *last_rank = Some(rank);
         let second_family = Family::of(address.ip) != first;
-        ordered.push(Ordered { address, at, second_family, rtt, reason });
+        ordered.push(Ordered { address, index, second_family, rtt, reason });
     }
     ordered
 }
@@ -94,17 +94,18 @@ fn history(
         priority: None,
         origin: address.origin.clone(),
     };
-    let mut least: Option<Duration> = None;
+    let mut smallest: Option<Duration> = None;
     let mut used = false;
     for transport in &request.policy.transports {
         candidate.transport = *transport;
         for security in securities(request.policy, *transport, request.target.security) {
             candidate.security = security;
             if let Some(round_trip) = request.view.round_trip(&candidate, request.now) {
-                least = Some(least.map_or(round_trip.smoothed, |rtt| rtt.min(round_trip.smoothed)));
+                smallest =
+                    Some(smallest.map_or(round_trip.smoothed, |rtt| rtt.min(round_trip.smoothed)));
             }
             used |= matches!(request.view.verdict(&candidate, request.now), Verdict::Good { .. });
         }
     }
-    (least, used)
+    (smallest, used)
 }

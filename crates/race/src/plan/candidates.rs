@@ -4,7 +4,7 @@ use alloc::{vec, vec::Vec};
 use core::net::{IpAddr, SocketAddr, SocketAddrV6};
 
 use super::address::{self, Ordered};
-use super::{Draft, Dropped, MAX_CANDIDATES, Place, PlanRequest};
+use super::{Draft, Dropped, MAX_CANDIDATES, PlanRequest, Position};
 use crate::candidate::{Alpn, Candidate, Family, Origin, Security, Transport};
 use crate::io::UnavailableTransport;
 use crate::nat64;
@@ -21,14 +21,14 @@ pub(super) struct Found {
     pub(super) unroutable: Vec<Draft>,
     pub(super) dropped: Vec<Dropped>,
     pub(super) notes: Vec<Reason>,
-    /// Candidates beyond the bound.
+    /// The number of candidates beyond the limit.
     ignored: usize,
 }
 
 impl Found {
     /// Takes the best candidate without a route, for use if there is no other.
     pub(super) fn take_unroutable(&mut self) -> Option<Draft> {
-        let best = (0..self.unroutable.len()).min_by_key(|at| self.unroutable[*at].place)?;
+        let best = (0..self.unroutable.len()).min_by_key(|at| self.unroutable[*at].position)?;
         Some(self.unroutable.remove(best))
     }
 
@@ -41,13 +41,13 @@ impl Found {
 /// preferred addresses and not a transport.
 pub(super) fn find(request: &PlanRequest<'_>) -> Found {
     let mut found = Found::default();
-    let spoken: Vec<(usize, Transport)> = request
+    let available: Vec<(usize, Transport)> = request
         .policy
         .transports
         .iter()
         .copied()
         .enumerate()
-        .filter(|(_, transport)| match not_spoken(request, *transport) {
+        .filter(|(_, transport)| match unavailable(request, *transport) {
             None => true,
             Some(note) => {
                 found.notes.push(note);
@@ -55,10 +55,11 @@ pub(super) fn find(request: &PlanRequest<'_>) -> Found {
             }
         })
         .collect();
-    // Hints that DNS denies come last, so what another service has of them stands in its own place.
+    // Hints that contradict DNS come last, so that another service with the same address ranks it
+    // at its own position.
     for denied in [false, true] {
         for (at, service) in request.services.iter().enumerate() {
-            add_service(&mut found, request, &spoken, (at, service), denied);
+            add_service(&mut found, request, &available, (at, service), denied);
         }
     }
     if found.ignored > 0 {
@@ -69,23 +70,23 @@ pub(super) fn find(request: &PlanRequest<'_>) -> Found {
     found
 }
 
-/// Adds the candidates of one service: from hints that DNS denies, or from its other addresses.
+/// Adds the candidates of one service: from hints that contradict DNS, or from its other addresses.
 fn add_service(
     found: &mut Found,
     request: &PlanRequest<'_>,
-    spoken: &[(usize, Transport)],
+    available: &[(usize, Transport)],
     (at, service): (usize, &ServiceInfo),
     denied: bool,
 ) {
     if found.len() >= MAX_CANDIDATES {
-        // What a record leads to already was counted there.
+        // Addresses that a record leads to have been counted there.
         if !denied && !is_beside_records(request, service) {
-            found.ignored += service.addresses.len() * spoken.len();
+            found.ignored += service.addresses.len() * available.len();
         }
         return;
     }
-    let only_http3 = spoken.iter().all(|(_, transport)| transport.has_http3());
-    let offers: Vec<_> = spoken
+    let only_http3 = available.iter().all(|(_, transport)| transport.has_http3());
+    let offers: Vec<_> = available
         .iter()
         .map(|(rank, transport)| {
             (*rank, *transport, offer(request, service, *transport, only_http3))
@@ -93,18 +94,18 @@ fn add_service(
         .collect();
     for ordered in address::order(request, service, denied) {
         for (rank, transport, offer) in &offers {
-            let place = place(request, service, at, *rank, &ordered);
+            let position = position(request, service, at, *rank, &ordered);
             let wanted = request.target.security;
             for security in securities(request.policy, *transport, wanted) {
                 let kind = (*transport, security, offer);
-                add(found, request, service, &ordered, place, kind);
+                add(found, request, service, &ordered, position, kind);
             }
         }
     }
 }
 
 /// Returns why the service is not available over the transport in general, if so.
-fn not_spoken(request: &PlanRequest<'_>, transport: Transport) -> Option<Reason> {
+fn unavailable(request: &PlanRequest<'_>, transport: Transport) -> Option<Reason> {
     if !request.target.service.is_spoken_over(transport) {
         Some(Reason::NotSpoken { transport })
     } else if transport.has_own_security() && request.target.security == Security::None {
@@ -164,25 +165,25 @@ pub(super) fn securities(
     core::iter::once(first).chain(second)
 }
 
-fn place(
+fn position(
     request: &PlanRequest<'_>,
     service: &ServiceInfo,
     at: usize,
     transport: usize,
     ordered: &Ordered<'_>,
-) -> Place {
+) -> Position {
     let group = match service.kind {
         _ if ordered.address.origin == Origin::DeniedHint => u32::from(u16::MAX) + 3,
         ServiceKind::Record(priority) => u32::from(priority),
         ServiceKind::Alias => u32::from(u16::MAX) + 1,
         ServiceKind::Origin => u32::from(u16::MAX) + 2,
     };
-    Place {
+    Position {
         protection: u8::from(request.policy.rely_on_ech && service.ech.is_none()),
         group,
         transport,
         service: at,
-        address: ordered.at,
+        address: ordered.index,
         second_family: ordered.second_family,
     }
 }
@@ -192,7 +193,7 @@ fn add(
     request: &PlanRequest<'_>,
     service: &ServiceInfo,
     ordered: &Ordered<'_>,
-    place: Place,
+    position: Position,
     (transport, security, offer): (Transport, Security, &Result<Vec<Alpn>, Reason>),
 ) {
     let mut reasons = service_reasons(request, service, transport);
@@ -206,17 +207,18 @@ fn add(
         priority: service.priority(),
         origin,
     };
-    // What a record leads to is not tried once more without it; least of all without its ECH.
-    let is_beside = is_beside_records(request, service);
-    let is_same_way = |known: &Candidate| {
-        let way = |one: &Candidate| (one.address, one.transport, one.security);
-        way(known) == way(&candidate)
+    // A candidate of a record is not tried again without the record, and above all not without its
+    // ECH.
+    let follows_records = is_beside_records(request, service);
+    let uses_same_path = |known: &Candidate| {
+        let path = |one: &Candidate| (one.address, one.transport, one.security);
+        path(known) == path(&candidate)
     };
-    let is_known = |draft: &Draft| {
+    let is_duplicate = |draft: &Draft| {
         let known = &draft.candidate;
-        known.is_same_attempt(&candidate) || (is_beside && is_same_way(known))
+        known.is_same_attempt(&candidate) || (follows_records && uses_same_path(known))
     };
-    if found.drafts.iter().chain(&found.unroutable).any(is_known) {
+    if found.drafts.iter().chain(&found.unroutable).any(is_duplicate) {
         return;
     }
     if found.len() >= MAX_CANDIDATES {
@@ -224,7 +226,7 @@ fn add(
         return;
     }
     let reason = not_tried(request, ordered, &candidate, offer);
-    let was_dropped = |dropped: &Dropped| is_beside && is_same_way(&dropped.candidate);
+    let was_dropped = |dropped: &Dropped| follows_records && uses_same_path(&dropped.candidate);
     if let Some(reason) = reason {
         if !found.dropped.iter().any(was_dropped) {
             found.dropped.push(Dropped { candidate, reasons: vec![reason] });
@@ -232,7 +234,7 @@ fn add(
         return;
     }
     found.dropped.retain(|dropped| !was_dropped(dropped));
-    let mut draft = Draft { candidate, place, rtt: ordered.rtt, reasons };
+    let mut draft = Draft { candidate, position, rtt: ordered.rtt, reasons };
     let own_rtt = (!request.policy.ignore_memory)
         .then(|| request.view.round_trip(&draft.candidate, request.now))
         .flatten();
@@ -242,7 +244,7 @@ fn add(
         return;
     }
     draft.reasons.insert(0, Reason::NoRoute { family: Family::of(ordered.address.ip) });
-    // Without any route at all, what the driver knows of routes may be wrong: everything is tried.
+    // Without any route at all, the driver may be wrong about routes: try everything.
     if request.network.is_offline() {
         found.drafts.push(draft);
     } else {
@@ -250,7 +252,7 @@ fn add(
     }
 }
 
-/// Returns why the candidate is not tried, whatever the network provides, if so.
+/// Returns why the candidate is not tried on any network, if so.
 fn not_tried(
     request: &PlanRequest<'_>,
     ordered: &Ordered<'_>,
@@ -270,9 +272,9 @@ fn not_tried(
 
 /// Returns whether a service without a record is nevertheless one that records lead to.
 fn is_beside_records(request: &PlanRequest<'_>, service: &ServiceInfo) -> bool {
-    let leads_there =
+    let leads_to_service =
         |other: &ServiceInfo| other.priority().is_some() && other.name == service.name;
-    service.priority().is_none() && request.services.iter().any(leads_there)
+    service.priority().is_none() && request.services.iter().any(leads_to_service)
 }
 
 fn service_reasons(
@@ -304,7 +306,7 @@ fn service_reasons(
     reasons
 }
 
-/// Returns the address used on the wire, through NAT64 if there is no other way.
+/// Returns the address used on the wire, translated by NAT64 if there is no other way.
 fn wire_address(
     request: &PlanRequest<'_>,
     service: &ServiceInfo,
@@ -327,13 +329,13 @@ fn wire_address(
         }
         IpAddr::V4(ip) => {
             let only = request.policy.only_family;
-            let stand_in = request.network.synthesised(ip, only).and_then(|address| {
-                let leads_there = |prefix: &&(_, u8)| {
-                    nat64::synthesise(**prefix, ip).is_some_and(|made| made == address)
+            let translation = request.network.synthesised(ip, only).and_then(|address| {
+                let is_its_prefix = |prefix: &&(_, u8)| {
+                    nat64::synthesise(**prefix, ip).is_some_and(|embedded| embedded == address)
                 };
-                Some((address, *request.network.pref64.iter().find(leads_there)?))
+                Some((address, *request.network.pref64.iter().find(is_its_prefix)?))
             });
-            let Some((address, (prefix, prefix_len))) = stand_in else {
+            let Some((address, (prefix, prefix_len))) = translation else {
                 return (SocketAddr::new(given.ip, service.port), given.origin.clone());
             };
             reasons.push(Reason::Synthesised { from: ip, prefix, prefix_len });

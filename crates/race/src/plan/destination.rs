@@ -1,8 +1,8 @@
 //! Destination Address Selection (RFC 6724 §6), as a sort key.
 //!
 //! Rules 4 (home addresses) and 7 (native transport) do not apply: no source is a Mobile IPv6 home
-//! address, and encapsulation is not known. Each rule gives a number, smaller being better, and the
-//! first difference decides, so the order is total. Rule 9 compares within a family only, which
+//! address, and encapsulation is not known. Each rule yields a number, smaller being better, and
+//! the first difference decides, so the order is total. Rule 9 compares within a family only, which
 //! holds because rule 6 has already separated the families.
 
 use core::{net::IpAddr, time::Duration};
@@ -45,12 +45,12 @@ const RULES: [AddressRule; 9] = [
     AddressRule::LongestPrefix,
 ];
 
-/// Where an address stands; the lesser is the more preferred.
+/// The rank of an address; smaller is preferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank([u64; RULES.len()]);
 
 impl Rank {
-    /// Returns the rank of a destination on this network, with what the memory knows of it.
+    /// Returns the rank of a destination on this network, given what the memory knows about it.
     pub(super) fn of(
         network: &NetworkView,
         address: IpAddr,

@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 
 use crate::candidate::Family;
 
-/// Puts `count` of the first family in front, then one of the other, and so on in turn. What is
-/// left when one family has run out follows in its order.
+/// Returns `count` items of the first family, then alternates between the other family and the
+/// first; when one runs out, the rest of the other follows.
 pub(super) fn interleave<T>(
     items: Vec<T>,
     first: Family,
@@ -16,15 +16,15 @@ pub(super) fn interleave<T>(
         return items;
     }
     let all = items.len();
-    let (mut own, mut other): (Vec<T>, Vec<T>) =
+    let (mut preferred, mut other): (Vec<T>, Vec<T>) =
         items.into_iter().partition(|item| family(item) == first);
-    let mut turns = Vec::with_capacity(all);
-    let head = count.clamp(1, own.len().max(1)).min(own.len());
-    turns.extend(own.drain(..head));
-    let (mut own, mut other) = (own.into_iter(), other.drain(..));
-    while turns.len() < all {
-        turns.extend(other.next());
-        turns.extend(own.next());
+    let mut interleaved = Vec::with_capacity(all);
+    let head = count.clamp(1, preferred.len().max(1)).min(preferred.len());
+    interleaved.extend(preferred.drain(..head));
+    let (mut preferred, mut other) = (preferred.into_iter(), other.drain(..));
+    while interleaved.len() < all {
+        interleaved.extend(other.next());
+        interleaved.extend(preferred.next());
     }
-    turns
+    interleaved
 }

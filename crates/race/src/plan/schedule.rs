@@ -3,68 +3,73 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use super::remembered::Weighed;
-use super::second_try::{WORK, Waits};
+use super::remembered::Assessed;
+use super::second_try::{PROCESSING_TIME, WaitTimes};
 use super::{Draft, Entry, Reason};
 use crate::candidate::{Candidate, Transport};
 use crate::policy::{ATTEMPT_DELAY_FLOOR, Policy};
 
-/// A first retransmission comes after three round trips when one sample is all there is: SRTT +
-/// 4 × SRTT/2 (RFC 6298 §2.2; RFC 9002 §6.2.1 comes to the same). A later attempt has no reason to
-/// start before it.
+/// With a single sample, the first retransmission is sent after three round trips: SRTT + 4 ×
+/// SRTT/2 (RFC 6298 §2.2; RFC 9002 §6.2.1 gives the same). A later attempt has no reason to start
+/// earlier.
 const ROUND_TRIPS_TO_RETRANSMISSION: u32 = 3;
 
-/// What an answer may take beyond the remembered round trip, which is a mean.
-const SLACK: Duration = WORK.saturating_mul(2);
+/// By how much an answer may exceed the remembered round-trip time, which is a mean.
+const RTT_MARGIN: Duration = PROCESSING_TIME.saturating_mul(2);
 
-/// The longest head start that a remembered round trip gives, if the policy does not ask for more.
-/// What is waited for longer than a stranger costs that much more where its first flight is lost, so
-/// a server that is far away gets no more than a stranger.
+/// The longest head start derived from a remembered round-trip time, unless the policy asks for
+/// more. A longer head start costs more if the first flight is lost, so a distant server gets no
+/// more than an unknown one.
 pub(super) const REMEMBERED_HEAD_START_MAX: Duration = Duration::from_millis(100);
 
-/// What the memory lets go first, and before it a lesser transport of the same services waits no
-/// longer than for a head start: as long as it would if nothing were remembered, or so that it does
-/// not start for nothing.
+/// A candidate that starts first because it is remembered. Relative to it, a less preferred
+/// transport of the same services waits for a head start only: as long as without memory, or long
+/// enough not to be started in vain.
 #[derive(Clone, Copy)]
 struct Remembered {
     transport: Transport,
     start: Duration,
     rtt: Option<Duration>,
-    place: (u8, u32),
+    position: (u8, u32),
 }
 
-/// An attempt with its start.
+/// An attempt with its start time.
 struct Timed {
     start: Duration,
-    weighed: Weighed,
+    assessed: Assessed,
 }
 
 /// Returns the entries in the order in which they start.
-pub(super) fn entries(policy: &Policy, waits: &Waits, blocks: Vec<Vec<Weighed>>) -> Vec<Entry> {
+pub(super) fn entries(
+    policy: &Policy,
+    wait_times: &WaitTimes,
+    blocks: Vec<Vec<Assessed>>,
+) -> Vec<Entry> {
     let mut timed: Vec<Timed> = Vec::new();
     let mut remembered = None;
     for block in blocks {
         let base = timed.last().map(|last| {
-            let (delay, rtt) = attempt_delay(policy, last.weighed.draft.rtt);
+            let (delay, rtt) = attempt_delay(policy, last.assessed.draft.rtt);
             (last.start.saturating_add(delay), Reason::AttemptDelay { delay, rtt })
         });
         let beside = remembered.filter(|one: &Remembered| {
-            block.first().is_some_and(|first| first.draft.place.block() == one.place)
+            block.first().is_some_and(|first| first.draft.position.block() == one.position)
         });
-        let lanes = lanes(policy, waits, (base, beside), block);
-        remembered = lanes.first().filter(|first| first.weighed.from_memory).map(|first| {
-            let draft = &first.weighed.draft;
-            let (transport, place) = (draft.candidate.transport, draft.place.block());
-            Remembered { transport, start: first.start, rtt: draft.rtt, place }
+        let lanes = lanes(policy, wait_times, (base, beside), block);
+        remembered = lanes.first().filter(|first| first.assessed.from_memory).map(|first| {
+            let draft = &first.assessed.draft;
+            let (transport, position) = (draft.candidate.transport, draft.position.block());
+            Remembered { transport, start: first.start, rtt: draft.rtt, position }
         });
         timed.extend(lanes);
     }
-    // A lane beside what is remembered may start before other lanes of its block, never before it.
+    // A lane timed by a remembered candidate may start before other lanes of its block, but never
+    // before that candidate.
     timed.sort_by_key(|one| one.start);
     let mut previous: Option<Duration> = None;
     timed
         .into_iter()
-        .map(|Timed { start, weighed }| {
+        .map(|Timed { start, assessed }| {
             let start = match previous {
                 None => start,
                 Some(previous) if policy.simultaneous => previous,
@@ -72,7 +77,7 @@ pub(super) fn entries(policy: &Policy, waits: &Waits, blocks: Vec<Vec<Weighed>>)
             };
             let delay = start.saturating_sub(previous.unwrap_or(start));
             previous = Some(start);
-            let Weighed { draft, from_memory, retest, .. } = weighed;
+            let Assessed { draft, from_memory, retest, .. } = assessed;
             Entry {
                 candidate: draft.candidate,
                 delay,
@@ -89,9 +94,9 @@ pub(super) fn entries(policy: &Policy, waits: &Waits, blocks: Vec<Vec<Weighed>>)
 /// head starts of those before it.
 fn lanes(
     policy: &Policy,
-    waits: &Waits,
+    wait_times: &WaitTimes,
     (base, remembered): (Option<(Duration, Reason)>, Option<Remembered>),
-    block: Vec<Weighed>,
+    block: Vec<Assessed>,
 ) -> Vec<Timed> {
     let (mut lane_start, mut first_reason) = match base {
         Some((start, reason)) => (start, Some(reason)),
@@ -99,11 +104,12 @@ fn lanes(
     };
     let mut timed: Vec<Timed> = Vec::with_capacity(block.len());
     let mut opener_rtt: Option<Duration> = None;
-    // Candidates of a block come sorted by transport, so a lane ends where the transport changes.
-    for mut weighed in block {
-        let transport = weighed.draft.candidate.transport;
+    // The candidates of a block are sorted by transport, so a lane ends where the transport
+    // changes.
+    for mut assessed in block {
+        let transport = assessed.draft.candidate.transport;
         let previous = timed.last().map(|last| {
-            let draft = &last.weighed.draft;
+            let draft = &last.assessed.draft;
             (draft.candidate.transport, last.start, draft.rtt)
         });
         let opens_lane = previous.is_none_or(|(of, _, _)| of != transport);
@@ -113,7 +119,7 @@ fn lanes(
                 (start.saturating_add(delay), Reason::AttemptDelay { delay, rtt })
             }
             Some((of, _, _)) => {
-                let (delay, reason) = head_start(waits, (of, opener_rtt), &weighed.draft);
+                let (delay, reason) = head_start(wait_times, (of, opener_rtt), &assessed.draft);
                 (lane_start.saturating_add(delay), reason)
             }
             None => (lane_start, first_reason.take().unwrap_or_else(|| choice(policy, transport))),
@@ -121,17 +127,19 @@ fn lanes(
         if opens_lane {
             let one = remembered.filter(|one| policy.rank(one.transport) < policy.rank(transport));
             if let Some(one) = one {
-                let (delay, told) = head_start(waits, (one.transport, one.rtt), &weighed.draft);
+                let (delay, head_start_reason) =
+                    head_start(wait_times, (one.transport, one.rtt), &assessed.draft);
                 let beside = one.start.saturating_add(delay);
-                (start, reason) = if beside < start { (beside, told) } else { (start, reason) };
+                (start, reason) =
+                    if beside < start { (beside, head_start_reason) } else { (start, reason) };
             }
             lane_start = start;
-            opener_rtt = weighed.draft.rtt;
+            opener_rtt = assessed.draft.rtt;
         }
-        weighed.draft.reasons.push(reason);
-        timed.push(Timed { start, weighed });
+        assessed.draft.reasons.push(reason);
+        timed.push(Timed { start, assessed });
     }
-    // Stable: of two that start together the more wanted transport is first.
+    // The sort is stable: of two that start together, the more preferred transport comes first.
     timed.sort_by_key(|one| one.start);
     timed
 }
@@ -166,22 +174,22 @@ fn attempt_delay(policy: &Policy, rtt: Option<Duration>) -> (Duration, Option<Du
 /// preferred one that has answered by then, which is waited for (HEv3 §6.1). The late switch still
 /// leads to the preferred one.
 fn head_start(
-    waits: &Waits,
+    wait_times: &WaitTimes,
     (of, rtt): (Transport, Option<Duration>),
     next: &Draft,
 ) -> (Duration, Reason) {
-    let least = waits.head_start;
-    let plain = (least, Reason::HeadStart { of, delay: least, rtt: None });
-    let Some(rtt) = rtt.filter(|_| !waits.is_lossy) else { return plain };
-    let needs = rtt.saturating_add(SLACK);
-    if needs <= least || needs > REMEMBERED_HEAD_START_MAX {
+    let min = wait_times.head_start;
+    let plain = (min, Reason::HeadStart { of, delay: min, rtt: None });
+    let Some(rtt) = rtt.filter(|_| !wait_times.is_lossy) else { return plain };
+    let needs = rtt.saturating_add(RTT_MARGIN);
+    if needs <= min || needs > REMEMBERED_HEAD_START_MAX {
         return plain;
     }
     if let Some(next_needs) = handshakes(next)
-        && needs > least.saturating_add(next_needs)
+        && needs > min.saturating_add(next_needs)
     {
         let other = next.candidate.transport;
-        return (least, Reason::HeadStartCut { of, delay: least, rtt, other, needs: next_needs });
+        return (min, Reason::HeadStartCut { of, delay: min, rtt, other, needs: next_needs });
     }
     (needs, Reason::HeadStart { of, delay: needs, rtt: Some(rtt) })
 }

@@ -9,7 +9,7 @@ use core::time::Duration;
 
 use super::{Attempt, Purpose, Race, Stage};
 use crate::evidence::Cause;
-use crate::plan::{WORK, known_patience};
+use crate::plan::{PROCESSING_TIME, patience_for};
 use crate::policy::ATTEMPT_DELAY_FLOOR;
 use crate::reason::Reason;
 
@@ -116,10 +116,10 @@ impl Race {
     fn patience(&self, attempt: &Attempt) -> Duration {
         let unknown = self.plan.second_try_delay;
         let Some(rtt) = self.round_trip_to(attempt) else { return unknown };
-        let known = known_patience(rtt);
+        let known = patience_for(rtt);
         match self.plan.is_lossy {
             // Not longer than a stranger is waited for, if the answer can have come.
-            true => known.min(unknown.max(rtt.saturating_add(WORK))),
+            true => known.min(unknown.max(rtt.saturating_add(PROCESSING_TIME))),
             false => known,
         }
     }

@@ -238,12 +238,12 @@ fn learnt(world: &World) -> Memory {
 fn expected(world: &World, services: &[ServiceInfo]) -> Vec<(u16, IpAddr, Transport)> {
     let target = https("example.com", 443);
     let Service::Http { .. } = target.service else { return vec![] };
-    let spoken = [Transport::Quic, Transport::Tcp, Transport::Mptcp];
+    let available = [Transport::Quic, Transport::Tcp, Transport::Mptcp];
     let mut expected = vec![];
     for service in services {
         for address in &service.addresses {
             let ip = world.network.on_the_wire(address.ip, world.policy.only_family);
-            for transport in world.policy.transports.iter().filter(|one| spoken.contains(one)) {
+            for transport in world.policy.transports.iter().filter(|one| available.contains(one)) {
                 expected.push((service.port, ip, *transport));
             }
         }
