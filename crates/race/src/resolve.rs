@@ -123,7 +123,7 @@ impl Resolution {
             seed,
         };
         let mut resolution = Self::unasked(Arc::new(setup));
-        resolution.conclude(now);
+        resolution.apply_answers(now);
         resolution
     }
 
@@ -132,7 +132,7 @@ impl Resolution {
         let mut resolution = Self::unasked(setup);
         // Where there is something to ask, nothing follows before there is an answer.
         resolution.is_stale = resolution.questions.is_empty();
-        resolution.conclude(now);
+        resolution.apply_answers(now);
         resolution
     }
 
@@ -159,12 +159,12 @@ impl Resolution {
     /// Processes an answer. An answer to an unknown query is ignored; a second answer to a query
     /// replaces the first.
     pub fn handle_answer(&mut self, now: Duration, answer: Answer) {
-        self.note_answer(answer);
-        self.conclude(now);
+        self.store_answer(answer);
+        self.apply_answers(now);
     }
 
     /// Takes in an answer; others of the same instant may follow before [`Resolution::conclude`].
-    pub(crate) fn note_answer(&mut self, answer: Answer) {
+    pub(crate) fn store_answer(&mut self, answer: Answer) {
         let Some(question) =
             self.questions.iter_mut().find(|question| question.query.id == answer.id)
         else {
@@ -178,7 +178,7 @@ impl Resolution {
     }
 
     /// Draws the conclusions from all answers that were taken in.
-    pub(crate) fn conclude(&mut self, now: Duration) {
+    pub(crate) fn apply_answers(&mut self, now: Duration) {
         if core::mem::take(&mut self.is_stale) {
             let chain = self.chain();
             self.ask_what_follows(&chain);
@@ -410,9 +410,9 @@ impl Resolution {
                 .is_none_or(|question| question.answer.is_some())
     }
 
-    /// Returns whether an address that worked recently may still be in an answer to come, and none that
-    /// did is known yet. Without this, an answer of the other family that is ahead by a microsecond would
-    /// cost a Connection Attempt Delay wherever that family is broken.
+    /// Returns whether an address that worked recently may still be in an answer to come, and none
+    /// that did is known yet. Without this, an answer of the other family that is ahead by a
+    /// microsecond would cost a Connection Attempt Delay wherever that family is broken.
     fn awaits_what_worked(&self, services: &[ServiceInfo], now: Duration) -> bool {
         let mut worked = self.setup.view.worked(now);
         let is_known =

@@ -8,22 +8,22 @@ use crate::evidence::{Failure, Level};
 use crate::io::{AttemptId, CloseReason};
 use crate::plan::Reason;
 
-/// How many round trips a first retransmission and its answer take where the round trip is
-/// remembered: the probe timeout of RFC 9002 §6.2.1 is three, the answer one more.
-pub(super) const ROUND_TRIPS_OF_SECOND_TRY: u32 = 4;
+/// How many round trips pass until a first retransmission is answered, if the round-trip time is
+/// remembered: three for the probe timeout (RFC 9002 §6.2.1), one for the answer.
+pub(super) const ROUND_TRIPS_WITH_RETRANSMISSION: u32 = 4;
 
-/// When a first packet is sent again if no round trip is remembered.
-const SECOND_TRY: Duration = Duration::from_secs(1);
+/// When a first packet is retransmitted if no round-trip time is remembered.
+const INITIAL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The probe timeout of QUIC, in remembered round trips (RFC 9002 §6.2.1).
 const ROUND_TRIPS_TO_PROBE: u32 = 3;
 
-/// What a busy server may take beyond the round trip without anything being lost.
-const BUSY: Duration = Duration::from_millis(50);
+/// By how much a busy server may exceed the round-trip time without a packet being lost.
+const PROCESSING_MARGIN: Duration = Duration::from_millis(50);
 
-/// What a lost segment costs over TCP and SCTP at least, once the first round trip is known: Linux
-/// waits 200 ms beyond it, RFC 6298 §2.4 and RFC 9260 §16 a second.
-const RETRANSMISSION: Duration = Duration::from_millis(190);
+/// The minimum delay due to a lost segment over TCP and SCTP once a round-trip time is known: Linux
+/// waits 200 ms longer, RFC 6298 §2.4 and RFC 9260 §16 require a second.
+const MIN_RETRANSMISSION_DELAY: Duration = Duration::from_millis(190);
 
 /// One attempt of a race.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub struct Attempt {
     pub turn: u32,
     /// When it was started.
     pub started: Duration,
-    /// Why it was ranked where it was in the plan.
+    /// Why it has its rank in the plan.
     pub reasons: Vec<Reason>,
     /// Whether the memory determined its rank.
     pub from_memory: bool,
@@ -165,39 +165,42 @@ impl Attempt {
     /// second (RFC 9002 §6.2.2, RFC 6298 §2.1); over QUIC with a known one, after three times that
     /// (RFC 9002 §6.2.1).
     pub fn is_cut_short(&self, now: Duration) -> bool {
-        now.saturating_sub(self.started) < self.sent_again_after(ROUND_TRIPS_OF_SECOND_TRY)
+        now.saturating_sub(self.started)
+            < self.retransmission_timeout(ROUND_TRIPS_WITH_RETRANSMISSION)
     }
 
-    /// When a first packet is sent again: after so many round trips where one is remembered and the
-    /// transport goes by it.
-    fn sent_again_after(&self, round_trips: u32) -> Duration {
+    /// Returns when a first packet is retransmitted: after this many round trips if the round-trip
+    /// time is remembered and the transport uses it.
+    fn retransmission_timeout(&self, round_trips: u32) -> Duration {
         let remembered =
             self.initial_rtt.filter(|_| self.candidate.transport.probes_by_round_trip());
-        remembered.map_or(SECOND_TRY, |rtt| rtt.saturating_mul(round_trips))
+        remembered.map_or(INITIAL_TIMEOUT, |rtt| rtt.saturating_mul(round_trips))
     }
 
-    /// Whether the answer came so late that first packets must have been sent again, or answers:
-    /// after the timeout of the transport and well after the round trip of the packets that were
-    /// answered. Over TCP and SCTP the first timeout is 1 s (RFC 6298 §2.1, RFC 9260 §16).
+    /// Returns whether the answer was so late that the first packets, or the answer to them, must
+    /// have been retransmitted: after the timeout of the transport and well after one round trip.
+    /// Over TCP and SCTP the first timeout is 1 s (RFC 6298 §2.1, RFC 9260 §16).
     ///
-    /// What came late after the answer counts as well ([`Self::was_completed_late`]).
-    pub(super) fn was_sent_again(&self) -> Option<bool> {
+    /// A delay after the answer counts as well ([`Self::was_completed_late`]).
+    pub(super) fn was_retransmitted(&self) -> Option<bool> {
         let waited = self.answered_at?.saturating_sub(self.started);
-        let timeout = self.sent_again_after(ROUND_TRIPS_TO_PROBE);
+        let timeout = self.retransmission_timeout(ROUND_TRIPS_TO_PROBE);
         let round_trip = self.rtt.or(self.initial_rtt).unwrap_or_default();
-        let answered_late = waited >= timeout && waited >= round_trip.saturating_add(BUSY);
+        let answered_late =
+            waited >= timeout && waited >= round_trip.saturating_add(PROCESSING_MARGIN);
         Some(answered_late || self.was_completed_late())
     }
 
-    /// Whether so much time lay between the first answer and the end of the handshakes that a later
-    /// flight must have been sent again: well more than its round trips. QUIC comes with one flight,
-    /// or two for a long certificate chain (RFC 9000 §8.1), and knows the round trip by then, so its
-    /// probe timeout is three of them. The others come with as many again for their security. What waits for the application, and TCP without security, which
-    /// is complete with the first answer, tells nothing by coming later.
+    /// Returns whether the time between the first answer and the end of the handshakes was so long
+    /// that a later flight must have been retransmitted: well above its round trips. QUIC needs one
+    /// flight, or two for a long certificate chain (RFC 9000 §8.1), and knows the round-trip time
+    /// by then, so its probe timeout is three round trips. The others need as many round trips
+    /// again for their security. An attempt that waits for the application, and TCP without
+    /// security, which is complete with the first answer, reveal nothing by taking longer.
     fn was_completed_late(&self) -> bool {
         let (transport, security) = (self.candidate.transport, self.candidate.security);
-        let needs = transport.round_trips_under(security);
-        let is_complete_when_answered = security == Security::None && needs == 1;
+        let round_trips_to_complete = transport.round_trips_under(security);
+        let is_complete_when_answered = security == Security::None && round_trips_to_complete == 1;
         if self.level >= Level::FirstByte || is_complete_when_answered {
             return false;
         }
@@ -206,17 +209,21 @@ impl Attempt {
         };
         let Some(rtt) = self.rtt.or(self.initial_rtt) else { return false };
         let round_trips = transport.round_trips().saturating_mul(2);
-        let late = if transport.probes_by_round_trip() { BUSY } else { RETRANSMISSION };
-        let most = rtt.saturating_mul(round_trips).saturating_add(late);
-        done.at.saturating_sub(answered) >= most
+        let late = if transport.probes_by_round_trip() {
+            PROCESSING_MARGIN
+        } else {
+            MIN_RETRANSMISSION_DELAY
+        };
+        let limit = rtt.saturating_mul(round_trips).saturating_add(late);
+        done.at.saturating_sub(answered) >= limit
     }
 
-    /// Notes that the peer was heard.
-    pub(super) fn heard(&mut self, now: Duration) {
+    /// Records when the peer was first heard.
+    pub(super) fn record_answer(&mut self, now: Duration) {
         self.answered_at = self.answered_at.or_else(|| self.is_answered().then_some(now));
     }
 
-    /// What it is for, while it is under way.
+    /// Returns its purpose, while it is in progress.
     pub(super) fn purpose(&self) -> Option<Purpose> {
         match self.state {
             AttemptState::UnderWay(purpose) => Some(purpose),
@@ -232,15 +239,15 @@ impl Attempt {
         self.level >= Level::Answered
     }
 
-    /// When it became complete, if the verdict over it is still open.
-    pub(super) fn awaiting_verdict_since(&self) -> Option<Duration> {
+    /// Returns when it completed, if it is still to be decided whether it wins.
+    pub(super) fn awaiting_decision_since(&self) -> Option<Duration> {
         match &self.state {
             AttemptState::Complete(completion) => Some(completion.at),
             _ => None,
         }
     }
 
-    /// Whether it ended so that another could start.
+    /// Returns whether it was closed so that another could start.
     pub(super) fn made_room(&self) -> bool {
         matches!(self.state, AttemptState::Closed { why: CloseReason::MadeRoom, .. })
     }

@@ -8,11 +8,11 @@ use crate::candidate::Transport;
 use crate::memory::Verdict;
 use crate::policy::ATTEMPT_DELAY_FLOOR;
 
-/// The maximum number of background attempts per race. The rest is left to the next race.
+/// The maximum number of background attempts per race. The others are left to the next race.
 pub const MAX_BACKGROUND: usize = 4;
 
 impl Race {
-    /// Starts what is due in the background.
+    /// Starts the background attempt that is due.
     pub(super) fn start_background(&mut self) {
         let Some(entry) =
             self.next_in_background().and_then(|(_, place)| self.waiting.remove(place))
@@ -30,11 +30,12 @@ impl Race {
         (due < self.deadline()).then_some(due)
     }
 
-    /// When something is to be tried beside the winner, and its place in the waiting list. Of
-    /// several: what waited for no back-off in the order of the plan, then what has been due for
-    /// longest. In any other order the first few, failing again in each race, would keep the rest
-    /// from ever being tried. The last attempt is kept for what could take the winner's
-    /// place, if there is such a one: it may have to wait longer, and no retest must take its turn.
+    /// Returns when the next candidate is due beside the winner, and its index in the waiting list.
+    /// Candidates without a back-off come first, in the order of the plan, then those that have
+    /// been due for longest. In any other order the first few, failing again in each race, would
+    /// keep the rest from ever being tried. The last background attempt is reserved for a candidate
+    /// that could replace the winner, if there is one: it may have to wait longer, and no retest
+    /// may take its turn.
     fn next_in_background(&self) -> Option<(Duration, usize)> {
         let Stage::Won { at, best } = self.stage else { return None };
         let policy = &self.setup.policy;
@@ -42,19 +43,19 @@ impl Race {
             return None;
         }
         let left = MAX_BACKGROUND.checked_sub(self.started_in_background().count())?;
-        let paced = self.background_pace(at).max(self.now);
-        let standing = self.rank(&self.attempts[index(best)]);
+        let earliest = self.background_pace(at).max(self.now);
+        let best_rank = self.rank(&self.attempts[index(best)]);
         let due = self.waiting.iter().enumerate().filter_map(|(place, waiting)| {
             let entry = &self.plan.entries[*waiting];
             let transport = entry.candidate.transport;
             let verdict = self.setup.view.verdict(&entry.candidate, self.planned_at);
             let upgrade = policy.rank(transport).filter(|rank| {
                 let may_work = matches!(verdict, Verdict::Good { .. } | Verdict::Unknown);
-                policy.late_switch && *rank < standing && may_work && !entry.retest
+                policy.late_switch && *rank < best_rank && may_work && !entry.retest
             });
             let due = match upgrade {
-                Some(_) => paced.max(self.patience_end(transport)),
-                None if entry.retest => paced,
+                Some(_) => earliest.max(self.patience_end(transport)),
+                None if entry.retest => earliest,
                 None => return None,
             };
             Some((upgrade.unwrap_or(usize::MAX), due, verdict.due_since(), place))
@@ -71,7 +72,7 @@ impl Race {
         self.attempts.iter().filter(|attempt| attempt.background)
     }
 
-    /// When the next attempt in the background may start at the earliest.
+    /// Returns the earliest time at which the next background attempt may start.
     fn background_pace(&self, won_at: Duration) -> Duration {
         let after = |attempt: Option<&Attempt>, delay: Duration| {
             attempt.map_or(won_at, |one| one.started.saturating_add(delay))
@@ -81,8 +82,8 @@ impl Race {
         won_at.max(after_last).max(after(last, self.setup.policy.attempt_delay))
     }
 
-    /// When everything under way over this transport has gone on for so long without progress that
-    /// the next attempt over it is worth a try.
+    /// Returns when every attempt in progress over this transport has been without progress for so
+    /// long that another attempt over it is worthwhile.
     fn patience_end(&self, transport: Transport) -> Duration {
         let patience = self.setup.policy.late_switch_for;
         self.attempts

@@ -1,4 +1,5 @@
-//! How a race ends: deadline, budgets, caller, network, or because nothing is left to do.
+//! How a race ends: by its deadline, its budgets, the caller, the network, or because nothing is
+//! left to do.
 
 use alloc::{sync::Arc, vec::Vec};
 use core::time::Duration;
@@ -10,19 +11,19 @@ use crate::io::{CloseReason, NetworkChange, Output, RaceFailure};
 use crate::plan::Plan;
 
 impl Race {
-    /// The last moment of the race.
+    /// Returns the deadline of the race.
     pub(super) fn deadline(&self) -> Duration {
         self.started_at.saturating_add(self.setup.policy.deadline)
     }
 
-    /// The deadline, unless a race that is won has nothing under way that it could end.
-    pub(super) fn deadline_if_it_matters(&self) -> Option<Duration> {
+    /// Returns the deadline, unless the race is won and has nothing in progress that it would end.
+    pub(super) fn next_deadline(&self) -> Option<Duration> {
         let is_won = matches!(self.stage, Stage::Won { .. });
         (!is_won || self.runs(|_| true)).then(|| self.deadline())
     }
 
-    /// Whether what DNS says still matters.
-    pub(super) fn heeds_dns(&self) -> bool {
+    /// Returns whether DNS answers still matter.
+    pub(super) fn reads_dns(&self) -> bool {
         match self.stage {
             Stage::Racing | Stage::Elected(_) => true,
             Stage::Won { at, .. } => self.now < self.dns_end(at),
@@ -30,7 +31,7 @@ impl Race {
         }
     }
 
-    /// Until when the race stays open after the win for answers that are still to come.
+    /// Returns until when the race stays open after the win for pending DNS answers.
     pub(super) fn dns_awaited_until(&self) -> Option<Duration> {
         let Stage::Won { at, .. } = self.stage else { return None };
         let until = self.dns_end(at);
@@ -41,12 +42,12 @@ impl Race {
         won_at.saturating_add(self.setup.policy.dns_after_win).min(self.deadline())
     }
 
-    /// Whether every candidate has been tried to its end.
+    /// Returns whether every candidate has been tried to its end.
     pub(super) fn everything_ended(&self) -> bool {
         self.lookup.is_complete() && self.waiting.is_empty() && !self.runs(|_| true)
     }
 
-    /// Ends what may give evidence after the win and has had its time.
+    /// Ends the attempts whose time to gather evidence after the win is over.
     pub(super) fn end_budgets(&mut self) {
         for index in 0..self.attempts.len() {
             let attempt = &self.attempts[index];
@@ -54,7 +55,7 @@ impl Race {
                 continue;
             }
             if !matches!(attempt.purpose(), Some(Purpose::Evidence(_))) {
-                self.learn_stuck(index);
+                self.learn_stalled(index);
             }
             self.close(index, CloseReason::BudgetSpent);
         }
@@ -64,8 +65,8 @@ impl Race {
         self.attempts.iter().filter_map(|attempt| self.budget_end(attempt)).min()
     }
 
-    /// When this attempt has had its time after the win. One that has been heard of is left to the
-    /// deadline, unless nobody hopes for it.
+    /// Returns when the time of this attempt after the win is over. An attempt that has been heard
+    /// continues until the deadline, unless it only gathers evidence.
     fn budget_end(&self, attempt: &Attempt) -> Option<Duration> {
         match attempt.purpose()? {
             Purpose::Evidence(end) => Some(end),
@@ -77,13 +78,13 @@ impl Race {
     }
 
     /// Ends everything at the deadline.
-    pub(super) fn meet_deadline(&mut self) {
+    pub(super) fn apply_deadline(&mut self) {
         let is_won = matches!(self.stage, Stage::Won { .. });
-        let best = if is_won { None } else { self.quickest_of_the_most_wanted() };
+        let best = if is_won { None } else { self.fastest_of_most_preferred() };
         let tried = if is_won || best.is_some() { None } else { Some(self.tried()) };
         for index in 0..self.attempts.len() {
             if self.attempts[index].is_under_way() {
-                self.learn_stuck_if_long(index);
+                self.learn_stalled_if_long(index);
                 self.close(index, CloseReason::Deadline);
             }
         }
@@ -91,7 +92,8 @@ impl Race {
             self.win(best);
         }
         if let Some(tried) = tried {
-            // What is complete and did not come as far as the policy wants: its success was learnt.
+            // Complete attempts that did not reach the level required by the policy; their success
+            // was learnt.
             self.close_all(CloseReason::Deadline);
             self.fail(match self.no_address() {
                 Some(failure) if tried.is_empty() => failure,
@@ -100,16 +102,17 @@ impl Race {
         }
     }
 
-    /// When the race ends because nothing is left that could happen.
+    /// Returns when the race ends because nothing is left that could happen.
     pub(super) fn next_end(&self) -> Option<Duration> {
         match self.stage {
             Stage::Won { .. } => {
-                let goes_on = self.runs(|_| true) || self.next_background_start().is_some();
-                (!goes_on).then(|| self.dns_awaited_until().unwrap_or(self.now))
+                let continues = self.runs(|_| true) || self.next_background_start().is_some();
+                (!continues).then(|| self.dns_awaited_until().unwrap_or(self.now))
             }
             Stage::Racing => {
-                let open = |attempt: &Attempt| attempt.awaiting_verdict_since().is_some();
-                (self.everything_ended() && !self.attempts.iter().any(open)).then_some(self.now)
+                let is_undecided = |attempt: &Attempt| attempt.awaiting_decision_since().is_some();
+                (self.everything_ended() && !self.attempts.iter().any(is_undecided))
+                    .then_some(self.now)
             }
             Stage::Elected(_) | Stage::Over => None,
         }
@@ -120,18 +123,18 @@ impl Race {
         if let Stage::Won { .. } = self.stage {
             self.end();
         } else {
-            self.fail(self.why_nothing_worked());
+            self.fail(self.failure_reason());
         }
     }
 
-    fn why_nothing_worked(&self) -> RaceFailure {
+    fn failure_reason(&self) -> RaceFailure {
         let failed: Vec<_> = self
             .attempts
             .iter()
             .filter(|attempt| attempt.again_of.is_none())
             .filter_map(|attempt| Some((attempt.candidate.clone(), attempt.failure()?.clone())))
             .collect();
-        // A machine without a network fails each attempt as unreachable, which says less.
+        // Without a network every attempt fails as unreachable, which is less specific.
         let nothing_reachable =
             failed.iter().all(|(_, failure)| failure.cause == Cause::Unreachable);
         if self.setup.network.is_offline() && nothing_reachable {
@@ -151,7 +154,7 @@ impl Race {
         (!failures.is_empty()).then_some(RaceFailure::NoAddress(failures))
     }
 
-    /// What was tried, with its failure if it had one.
+    /// Returns the candidates that were tried, each with its failure if it failed.
     fn tried(&self) -> Vec<(Candidate, Option<Failure>)> {
         self.attempts
             .iter()
@@ -164,7 +167,7 @@ impl Race {
             .collect()
     }
 
-    /// The caller gave up, or is done with what it has.
+    /// Ends the race because the caller gave up, or needs nothing more.
     pub(super) fn cancel(&mut self) {
         for index in 0..self.attempts.len() {
             if self.is_silent_beside_winner(&self.attempts[index]) {
@@ -180,8 +183,8 @@ impl Race {
         }
     }
 
-    /// On another network everything starts anew: the attempts' addresses are gone, and DNS may
-    /// answer otherwise. The deadline stays. A winner belongs to the caller and is left alone.
+    /// Starts anew on another network: the addresses of the attempts are gone, and DNS may answer
+    /// differently. The deadline remains. A winner belongs to the caller and is not touched.
     pub(super) fn change_network(&mut self, change: NetworkChange) {
         let is_same = self.setup.network.id == change.network.id;
         let setup = Arc::make_mut(&mut self.setup);
@@ -194,7 +197,7 @@ impl Race {
         match self.stage {
             Stage::Racing | Stage::Elected(_) => {
                 self.stage = Stage::Racing;
-                self.first_here = self.attempts.len();
+                self.first_on_network = self.attempts.len();
                 self.lookup.restart(&self.setup, self.now);
                 self.plan = Plan::default();
                 self.waiting.clear();
@@ -207,7 +210,7 @@ impl Race {
     fn close_all(&mut self, why: CloseReason) {
         for index in 0..self.attempts.len() {
             let attempt = &self.attempts[index];
-            if attempt.is_under_way() || attempt.awaiting_verdict_since().is_some() {
+            if attempt.is_under_way() || attempt.awaiting_decision_since().is_some() {
                 self.close(index, why);
             }
         }

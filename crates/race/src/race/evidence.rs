@@ -9,36 +9,36 @@ use crate::candidate::Alpn;
 use crate::evidence::{Cause, Doubt, Evidence, Failure, Level};
 use crate::io::{AttemptId, Output};
 
-/// A caller who is done ends the race early. What has been silent for so many round trips of the
-/// winner by then is remembered as silent...
+/// If the caller ends the race early, an attempt that has been silent for this many round trips of
+/// the winner is remembered as silent...
 const SILENT_ROUND_TRIPS: u32 = 4;
 /// ...if it has been silent for at least this long.
-const SILENT_LEAST: Duration = Duration::from_millis(40);
+const MIN_SILENCE: Duration = Duration::from_millis(40);
 
 impl Race {
-    pub(super) fn note_progress(&mut self, id: AttemptId, level: Level, rtt: Option<Duration>) {
+    pub(super) fn handle_progress(&mut self, id: AttemptId, level: Level, rtt: Option<Duration>) {
         let now = self.now;
         let Some(attempt) = self.attempts.get_mut(index(id)) else { return };
-        let is_news = level > attempt.level;
+        let is_further = level > attempt.level;
         match &attempt.state {
             AttemptState::UnderWay(_) | AttemptState::Complete(_) => {
                 attempt.rtt = rtt.or(attempt.rtt);
-                if is_news {
+                if is_further {
                     attempt.level = level;
                     attempt.progress_at = now;
-                    attempt.heard(now);
+                    attempt.record_answer(now);
                 }
             }
-            AttemptState::Usable(_) | AttemptState::Better(_) if is_news => {
+            AttemptState::Usable(_) | AttemptState::Better(_) if is_further => {
                 attempt.level = level;
-                // The round trip of the handshake has been learnt already.
+                // The round-trip time of the handshake has been learnt already.
                 self.learn(index(id), None, None);
             }
             _ => {}
         }
     }
 
-    pub(super) fn note_ready(
+    pub(super) fn handle_ready(
         &mut self,
         id: AttemptId,
         alpn: Option<Alpn>,
@@ -52,16 +52,16 @@ impl Race {
         }
         attempt.level = attempt.level.max(attempt.complete_at());
         attempt.progress_at = at;
-        attempt.heard(at);
+        attempt.record_answer(at);
         attempt.rtt = rtt.or(attempt.rtt);
         attempt.state = AttemptState::Complete(Completion { at, alpn, fell_back });
         let rtt = attempt.rtt;
-        let sent_again = self.sent_again(&self.attempts[index(id)]);
+        let sent_again = self.shows_retransmission(&self.attempts[index(id)]);
         let evidence = self.evidence(index(id), None, rtt);
         self.outbox.push_back(Output::Learn(Evidence { sent_again, ..evidence }));
     }
 
-    pub(super) fn note_failure(&mut self, id: AttemptId, failure: Failure) {
+    pub(super) fn handle_failure(&mut self, id: AttemptId, failure: Failure) {
         let at = self.now;
         let Some(attempt) = self.attempts.get_mut(index(id)) else { return };
         match attempt.state {
@@ -69,13 +69,13 @@ impl Race {
                 attempt.level = attempt.level.max(failure.reached);
                 attempt.state = AttemptState::Failed { at, failure: failure.clone() };
             }
-            // A connection that breaks before the application heard a byte did not work.
+            // A connection that fails before the application received a byte did not work.
             AttemptState::Usable(_) | AttemptState::Better(_)
                 if attempt.level < Level::FirstByte => {}
             _ => return,
         }
         let attempt = &self.attempts[index(id)];
-        if failure.cause != Cause::Silent || !self.is_outdone(attempt) {
+        if failure.cause != Cause::Silent || !self.is_superseded(attempt) {
             self.learn(index(id), Some(failure), None);
         }
         if self.stage == Stage::Elected(id) {
@@ -83,10 +83,10 @@ impl Race {
         }
     }
 
-    /// The elected attempt failed or stalled: everything else may win again.
+    /// Lets all attempts win again, because the elected one failed or stalled.
     pub(super) fn reopen(&mut self) {
         self.stage = Stage::Racing;
-        self.heard_from = Level::Answered;
+        self.heard_level = Level::Answered;
         self.lookup.invalidate_plan();
         for attempt in &mut self.attempts {
             if attempt.is_under_way() {
@@ -95,10 +95,10 @@ impl Race {
         }
     }
 
-    /// Remembers that this attempt, still under way, has gone nowhere by now.
-    pub(super) fn learn_stuck(&mut self, index: usize) {
+    /// Remembers that this attempt, still in progress, has stalled.
+    pub(super) fn learn_stalled(&mut self, index: usize) {
         let attempt = &self.attempts[index];
-        if !attempt.is_answered() && self.is_outdone(attempt) {
+        if !attempt.is_answered() && self.is_superseded(attempt) {
             return;
         }
         let cause = if attempt.is_answered() { Cause::Deadline } else { Cause::Silent };
@@ -106,38 +106,39 @@ impl Race {
         self.learn(index, Some(failure), None);
     }
 
-    /// As [`Race::learn_stuck`] for an attempt that is ended from outside: only if it had the time
-    /// of the second retransmission of a first packet.
-    pub(super) fn learn_stuck_if_long(&mut self, index: usize) {
+    /// Like [`Race::learn_stalled`], but only if the attempt ran for at least the time of the
+    /// second retransmission of a first packet: for attempts that are ended early.
+    pub(super) fn learn_stalled_if_long(&mut self, index: usize) {
         let ran = self.now.saturating_sub(self.attempts[index].started);
         if ran >= self.setup.policy.late_switch_for {
-            self.learn_stuck(index);
+            self.learn_stalled(index);
         }
     }
 
-    /// Remembers that the caller was done before this attempt, still under way, had an answer.
+    /// Remembers that the caller ended the race before this attempt, still in progress, was
+    /// answered.
     pub(super) fn learn_silent_so_far(&mut self, index: usize) {
         let attempt = &self.attempts[index];
         if !attempt.is_cut_short(self.now) {
-            return self.learn_stuck(index);
+            return self.learn_stalled(index);
         }
         let failure =
             Failure { cause: Cause::Silent, reached: attempt.level, detail: String::new() };
-        self.learn_in_doubt(index, failure, Doubt::CutShort);
+        self.learn_doubtful(index, failure, Doubt::CutShort);
     }
 
-    /// Remembers a failure that says less than it seems to.
-    pub(super) fn learn_in_doubt(&mut self, index: usize, failure: Failure, doubt: Doubt) {
+    /// Remembers a failure of limited significance.
+    pub(super) fn learn_doubtful(&mut self, index: usize, failure: Failure, doubt: Doubt) {
         let evidence = self.evidence(index, Some(failure), None);
         self.outbox.push_back(Output::Learn(Evidence { doubt: Some(doubt), ..evidence }));
     }
 
-    /// Whether an early end leaves this attempt, still under way, as silent: it was meant to
-    /// become the better one, or to be re-tested, and heard nothing while the winner was heard
-    /// several times over.
+    /// Returns whether an early end counts this attempt, still in progress, as silent: it was to
+    /// become the better one or to be re-tested, and received nothing during several round trips of
+    /// the winner.
     pub(super) fn is_silent_beside_winner(&self, attempt: &Attempt) -> bool {
         let Stage::Won { best, .. } = self.stage else { return false };
-        let meant_to_tell = matches!(
+        let gathers_evidence = matches!(
             attempt.purpose(),
             Some(Purpose::Upgrade(_) | Purpose::Retest(_) | Purpose::Silence(_))
         );
@@ -145,9 +146,12 @@ impl Race {
         let round_trip = winner
             .rtt
             .unwrap_or_else(|| winner.ended().unwrap_or(self.now).saturating_sub(winner.started));
-        let patience = round_trip.saturating_mul(SILENT_ROUND_TRIPS).max(SILENT_LEAST);
+        let patience = round_trip.saturating_mul(SILENT_ROUND_TRIPS).max(MIN_SILENCE);
         let waited = self.now.saturating_sub(attempt.started);
-        meant_to_tell && !self.is_heard(attempt) && !self.is_outdone(attempt) && waited >= patience
+        gathers_evidence
+            && !self.is_heard(attempt)
+            && !self.is_superseded(attempt)
+            && waited >= patience
     }
 
     fn learn(&mut self, index: usize, failure: Option<Failure>, rtt: Option<Duration>) {

@@ -1,11 +1,11 @@
-//! Brings facts that arrived together into a fixed order.
+//! Orders inputs that arrived at the same instant.
 
 use alloc::vec::Vec;
 
 use crate::evidence::Level;
 use crate::io::Input;
 
-/// Inputs that were noted and not yet applied.
+/// Inputs that are stored but not yet applied.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inbox(Vec<Input>);
 
@@ -14,7 +14,7 @@ impl Inbox {
         self.0.push(input);
     }
 
-    /// The inputs in an order that does not depend on the order of arrival.
+    /// Takes the inputs, in an order that does not depend on their order of arrival.
     pub(super) fn take(&mut self) -> Vec<Input> {
         let mut inputs = core::mem::take(&mut self.0);
         if inputs.len() > 1 {
@@ -23,16 +23,16 @@ impl Inbox {
         inputs
     }
 
-    /// Takes back what [`Inbox::take`] gave, now empty, to be filled again.
-    pub(super) fn give_back(&mut self, emptied: Vec<Input>) {
+    /// Takes back the emptied buffer of [`Inbox::take`] for reuse.
+    pub(super) fn recycle(&mut self, emptied: Vec<Input>) {
         if self.0.is_empty() {
             self.0 = emptied;
         }
     }
 }
 
-/// The network first, since attempts of the old one end with it; an attempt's progress before
-/// its end; the caller's last word last.
+/// Returns the sort key of an input: the network first, since it ends the attempts on the old one;
+/// the progress of an attempt before its end; cancellation last.
 fn rank(input: &Input) -> (u8, u32, Level) {
     match input {
         Input::NetworkChanged(_) => (0, 0, Level::Started),

@@ -9,13 +9,13 @@ use super::{Attempt, Purpose, Race};
 use crate::io::Output;
 
 impl Race {
-    /// When an attempt may go on that waits: now, if there is one.
+    /// Returns when a waiting attempt may proceed: now, if there is one.
     pub(super) fn next_proceed(&self) -> Option<Duration> {
         self.attempts.iter().any(|attempt| self.may_proceed(attempt)).then_some(self.now)
     }
 
-    /// Lets go on what has been answered and may still be of use.
-    pub(super) fn let_proceed(&mut self) {
+    /// Lets the answered attempts proceed that can still be useful.
+    pub(super) fn proceed_answered(&mut self) {
         for index in 0..self.attempts.len() {
             if self.may_proceed(&self.attempts[index]) {
                 let attempt = &mut self.attempts[index];
@@ -31,18 +31,19 @@ impl Race {
             && !attempt.proceeded;
         waits
             && match attempt.purpose() {
-                // The first answer was all that it was to show, or it has ended.
+                // It has ended, or the first answer was all it had to show.
                 None | Some(Purpose::Silence(_)) => false,
                 Some(Purpose::Win) => !self.has_lost_already(attempt),
                 Some(Purpose::Upgrade(_) | Purpose::Retest(_) | Purpose::Evidence(_)) => true,
             }
     }
 
-    /// Whether something at least as wanted is complete, and waits only for what is wanted more.
+    /// Returns whether an attempt of at least the same preference is complete and waits only for
+    /// more preferred ones.
     fn has_lost_already(&self, attempt: &Attempt) -> bool {
         !self.setup.policy.exhaustive
             && self.attempts.iter().any(|other| {
-                other.awaiting_verdict_since().is_some() && self.rank(other) <= self.rank(attempt)
+                other.awaiting_decision_since().is_some() && self.rank(other) <= self.rank(attempt)
             })
     }
 }

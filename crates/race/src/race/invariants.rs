@@ -1,10 +1,9 @@
-//! What holds whenever a race has nothing more to decide: where it does not, property tests and
-//! fuzzers are to see it.
+//! Invariants that hold whenever a race has nothing more to decide, for property tests and fuzzers.
 
 use super::{AttemptState, Race, Stage};
 
 impl Race {
-    /// Checks in builds with debug assertions.
+    /// Checks them in builds with debug assertions.
     pub(super) fn assert_invariants(&self) {
         debug_assert!(
             self.in_flight() <= self.setup.policy.max_in_flight.max(1),
@@ -12,17 +11,19 @@ impl Race {
         );
         debug_assert!(
             self.waiting.iter().all(|place| *place < self.plan.entries.len()),
-            "what waits is not in the plan"
+            "a waiting candidate is not in the plan"
         );
         let usable =
             || self.attempts.iter().filter(|one| matches!(one.state, AttemptState::Usable(_)));
         let better =
             || self.attempts.iter().any(|one| matches!(one.state, AttemptState::Better(_)));
         match self.stage {
-            Stage::Racing => debug_assert!(usable().next().is_none(), "a winner in an open race"),
+            Stage::Racing => {
+                debug_assert!(usable().next().is_none(), "a winner while racing")
+            }
             Stage::Elected(id) => debug_assert!(
                 usable().next().is_none() && self.attempt(id).is_some_and(|one| one.is_under_way()),
-                "who is elected has already come to an end"
+                "the elected attempt has ended"
             ),
             Stage::Won { best, .. } => debug_assert!(
                 usable().count() == 1
@@ -31,11 +32,11 @@ impl Race {
                         AttemptState::Better(_) => true,
                         _ => false,
                     }),
-                "the best is neither the one winner nor came after it"
+                "the best attempt is neither the winner nor a later upgrade"
             ),
             Stage::Over => debug_assert!(
                 usable().count() <= 1 && self.in_flight() == 0,
-                "the race is over, and attempts are under way"
+                "attempts are in progress after the end of the race"
             ),
         }
     }

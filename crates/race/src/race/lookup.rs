@@ -8,53 +8,53 @@ use crate::dns::{Answer, DnsFailure, Query, QueryId, RecordType};
 use crate::plan::{Plan, PlanRequest, plan};
 use crate::resolve::{Resolution, ServiceInfo};
 
-/// A resolution, and what of it the race has already planned with. Each network has a resolution
-/// of its own, and the queries of the race are numbered through.
+/// A resolution, and whether the plan reflects it. Each network has its own resolution, and queries
+/// are numbered consecutively across all of them.
 #[derive(Clone, Debug)]
 pub(super) struct Lookup {
     resolution: Resolution,
-    /// Added to the resolution's own numbers.
+    /// The offset added to the resolution's own query numbers.
     base: u32,
-    /// The least number that no query has had.
+    /// The smallest unused query number.
     next: u32,
-    /// Whether there may be something to ask.
-    may_ask: bool,
-    news: News,
+    /// Whether there may be queries to send.
+    may_query: bool,
+    plan_state: PlanState,
 }
 
-/// Whether there is reason to plan again.
+/// Whether the plan is up to date.
 #[derive(Clone, Debug)]
-enum News {
-    /// Whatever DNS says, the present plan is out of date.
-    Everything,
-    /// An answer came in since this was planned with.
-    Since(Arc<Vec<ServiceInfo>>),
-    /// Nothing has changed since this was planned with.
-    None(Arc<Vec<ServiceInfo>>),
+enum PlanState {
+    /// The plan must be computed anew, regardless of DNS.
+    OutOfDate,
+    /// An answer has arrived since the plan was made from these services.
+    AnswerSince(Arc<Vec<ServiceInfo>>),
+    /// Nothing has changed since the plan was made from these services.
+    UpToDate(Arc<Vec<ServiceInfo>>),
 }
 
 impl Lookup {
     pub(super) fn new(setup: &Arc<Setup>, now: Duration) -> Self {
         let resolution = resolution(setup, now);
-        Self { resolution, base: 0, next: 0, may_ask: true, news: News::Everything }
+        Self { resolution, base: 0, next: 0, may_query: true, plan_state: PlanState::OutOfDate }
     }
 
-    /// Starts again, on another network. Answers to older queries are ignored from now on.
+    /// Starts anew on another network. Answers to older queries are ignored from now on.
     pub(super) fn restart(&mut self, setup: &Arc<Setup>, now: Duration) {
         self.resolution = resolution(setup, now);
         self.base = self.next;
-        self.may_ask = true;
-        self.news = News::Everything;
+        self.may_query = true;
+        self.plan_state = PlanState::OutOfDate;
     }
 
-    /// Plans again even if DNS says nothing new.
+    /// Makes the next call of [`Lookup::plan`] return a plan even without a new answer.
     pub(super) fn invalidate_plan(&mut self) {
-        self.news = News::Everything;
+        self.plan_state = PlanState::OutOfDate;
     }
 
     pub(super) fn poll_query(&mut self) -> Option<Query> {
         let Some(mut query) = self.resolution.poll_query() else {
-            self.may_ask = false;
+            self.may_query = false;
             return None;
         };
         query.id = QueryId(query.id.0.saturating_add(self.base));
@@ -62,38 +62,38 @@ impl Lookup {
         Some(query)
     }
 
-    /// Takes in an answer. [`Lookup::conclude`] is to follow, after all answers of the instant.
-    pub(super) fn note_answer(&mut self, mut answer: Answer) {
+    /// Stores an answer. [`Lookup::apply_answers`] must follow, after all answers of the instant.
+    pub(super) fn store_answer(&mut self, mut answer: Answer) {
         let Some(id) = answer.id.0.checked_sub(self.base) else { return };
         answer.id = QueryId(id);
-        self.resolution.note_answer(answer);
-        self.may_ask = true;
-        if let News::None(planned) = &mut self.news {
-            self.news = News::Since(core::mem::take(planned));
+        self.resolution.store_answer(answer);
+        self.may_query = true;
+        if let PlanState::UpToDate(planned) = &mut self.plan_state {
+            self.plan_state = PlanState::AnswerSince(core::mem::take(planned));
         }
     }
 
-    pub(super) fn conclude(&mut self, now: Duration) {
-        self.resolution.conclude(now);
+    pub(super) fn apply_answers(&mut self, now: Duration) {
+        self.resolution.apply_answers(now);
     }
 
-    /// A new plan, if the rule for moving on allows one and the facts have changed.
+    /// Returns a new plan, if the race may begin and the services have changed.
     pub(super) fn plan(&mut self, setup: &Setup, now: Duration) -> Option<Plan> {
-        let planned = match &self.news {
-            News::None(_) => return None,
-            News::Since(services) => Some(services),
-            News::Everything => None,
+        let planned = match &self.plan_state {
+            PlanState::UpToDate(_) => return None,
+            PlanState::AnswerSince(services) => Some(services),
+            PlanState::OutOfDate => None,
         };
         if !self.resolution.may_move_on(now) {
             return None;
         }
         let services = Arc::clone(self.resolution.known_services());
-        let made = (planned != Some(&services)).then(|| self.planned_with(&services, setup, now));
-        self.news = News::None(services);
-        made
+        let new_plan = (planned != Some(&services)).then(|| self.make_plan(&services, setup, now));
+        self.plan_state = PlanState::UpToDate(services);
+        new_plan
     }
 
-    fn planned_with(&self, services: &[ServiceInfo], setup: &Setup, now: Duration) -> Plan {
+    fn make_plan(&self, services: &[ServiceInfo], setup: &Setup, now: Duration) -> Plan {
         plan(&PlanRequest {
             target: &setup.target,
             policy: &setup.policy,
@@ -106,13 +106,13 @@ impl Lookup {
         })
     }
 
-    /// When there is something to ask, or to plan with: `now` if there is.
+    /// Returns when there is a query to send or a plan to make; `now` if there is one already.
     pub(super) fn next_due(&self, now: Duration) -> Option<Duration> {
-        let has_news = !matches!(self.news, News::None(_));
-        if self.may_ask || has_news && self.resolution.may_move_on(now) {
+        let may_be_outdated = !matches!(self.plan_state, PlanState::UpToDate(_));
+        if self.may_query || may_be_outdated && self.resolution.may_move_on(now) {
             return Some(now);
         }
-        if has_news { self.resolution.next_timeout() } else { None }
+        if may_be_outdated { self.resolution.next_timeout() } else { None }
     }
 
     pub(super) fn is_complete(&self) -> bool {

@@ -1,9 +1,9 @@
 //! Decides which attempts to start, when, and which one won.
 //!
-//! [`Race`] is a state machine without I/O: [`Race::handle_input`] stores a fact,
-//! [`Race::poll_output`] derives the consequences. They are derived from all stored facts together,
-//! never from the order in which facts of the same instant arrived. One table (`rules`) lists the
-//! possible decisions and when each is due.
+//! [`Race`] is a state machine without I/O: [`Race::handle_input`] stores an input,
+//! [`Race::poll_output`] derives the consequences. They are derived from all stored inputs
+//! together, never from the order in which inputs of the same instant arrived. One table (`rules`)
+//! lists the possible decisions and when each is due.
 //!
 //! # The race
 //!
@@ -12,9 +12,9 @@
 //!        ┌────────────────────────────────────────────┐
 //!        │                                            ▼
 //!     Racing ───── an attempt is complete ──▶ Won ──▶ Over
-//!      ▲  │         (and came to win_at)       │ ▲
-//!      │  │                                    └─┘ a more wanted one is complete: Better
-//!      │  └─ an attempt came to win_at ─▶ Elected ──▶ Won   as soon as it is complete
+//!      ▲  │         (and reached win_at)       │ ▲
+//!      │  │                                    └─┘ a more preferred one is complete: Better
+//!      │  └─ an attempt reached win_at ─▶ Elected ──▶ Won   as soon as it is complete
 //!      └──────────────────────────────────── it failed, or made no progress for long
 //! ```
 //!
@@ -24,7 +24,7 @@
 //!                   ┌────────────▶ Failed
 //!                   │ Failed         ▲
 //!  Start ─▶ UnderWay ──── Ready ──▶ Complete ──▶ Usable        the winner
-//!           │  │  ▲ more wanted      │    │
+//!           │  │  ▲ more preferred   │    │
 //!           │  └──┘ than the winner  │    └─────▶ Better       completed after the win
 //!           │   Win ▶ Upgrade        │
 //!           ├── lost, budget spent, ─┴──────────▶ Closed
@@ -37,7 +37,7 @@
 //! its own and so yield evidence ([`Losers::Finish`](crate::policy::Losers)).
 //!
 //! An SCTP attempt stops at the INIT ACK, while the peer keeps no state for it, and proceeds when
-//! the race says so (`init_ack_gate`): a loser then leaves nothing behind at the peer.
+//! the race tells it to (`init_ack_gate`): a loser then leaves nothing behind at the peer.
 //!
 //! # When the next attempt starts
 //!
@@ -120,7 +120,7 @@ use crate::policy::Policy;
 use crate::target::Target;
 use inbox::Inbox;
 use lookup::Lookup;
-use schedule::Standing;
+use schedule::CandidateState;
 use turns::Slots;
 
 /// The parameters of a race. Together with the inputs they determine every output.
@@ -139,21 +139,21 @@ pub struct Setup {
     pub seed: u64,
 }
 
-/// Where the race as a whole stands.
+/// The state of the race as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Nobody has won.
+    /// No attempt has won.
     Racing,
-    /// This attempt came to `win_at` and is not complete yet; nothing else starts meanwhile.
+    /// This attempt reached `win_at` and is not complete yet; nothing else starts meanwhile.
     Elected(AttemptId),
-    /// Somebody has won.
+    /// An attempt has won.
     Won {
         /// When.
         at: Duration,
-        /// The most wanted complete attempt so far: the winner, or the last `Better`.
+        /// The most preferred complete attempt so far: the winner, or the last `Better`.
         best: AttemptId,
     },
-    /// `Finished` has been said.
+    /// `Finished` has been queued.
     Over,
 }
 
@@ -168,21 +168,21 @@ pub struct Race {
     outbox: VecDeque<Output>,
     lookup: Lookup,
     plan: Plan,
-    /// When the plan was made: what the memory says counts as of then.
+    /// When the plan was made, which is when the memory was evaluated.
     planned_at: Duration,
-    /// Indices into the plan's entries that wait for a turn: those that were not tried, in order,
-    /// then those that made room, in the order of their end.
+    /// The indices of the plan's entries that wait for a turn: first those that were not tried, in
+    /// order, then those that made room, in the order in which they ended.
     waiting: VecDeque<usize>,
     /// In the order of starting: the index is the identifier.
     attempts: Vec<Attempt>,
-    /// The first attempt that runs on the present network.
-    first_here: usize,
+    /// The index of the first attempt on the current network.
+    first_on_network: usize,
     slots: Slots,
-    /// What an attempt has to have come to beside the winner to count as heard of: the first byte
-    /// where the winner's application has spoken, or else any answer.
-    heard_from: Level,
+    /// The level at which an attempt beside the winner counts as heard: the first byte if the
+    /// winner received one from its application, otherwise any answer.
+    heard_level: Level,
     settled: bool,
-    /// When the next decision is due without an input, as of the last time everything was settled.
+    /// When the next decision is due without an input, as computed when the race was last settled.
     wake_at: Option<Duration>,
 }
 
@@ -203,9 +203,9 @@ impl Race {
             planned_at: now,
             waiting: VecDeque::new(),
             attempts: Vec::new(),
-            first_here: 0,
+            first_on_network: 0,
             slots: Slots::default(),
-            heard_from: Level::Answered,
+            heard_level: Level::Answered,
             settled: false,
             wake_at: None,
         }
@@ -222,7 +222,7 @@ impl Race {
     /// in the future.
     pub fn poll_output(&mut self, now: Duration) -> Output {
         self.advance(now);
-        // What was decided is said before anything new is decided.
+        // All outputs of earlier decisions are returned before new decisions are made.
         if !self.settled && self.outbox.is_empty() {
             self.settle();
         }
@@ -262,9 +262,9 @@ impl Race {
         self.stage == Stage::Over
     }
 
-    /// Whether an attempt came as far as it has to, beside the winner, for its silence to say nothing.
+    /// Returns whether an attempt beside the winner has been heard ([`Self::heard_level`]).
     fn is_heard(&self, attempt: &Attempt) -> bool {
-        attempt.level >= self.heard_from
+        attempt.level >= self.heard_level
     }
 
     fn advance(&mut self, now: Duration) {
@@ -274,22 +274,23 @@ impl Race {
         }
     }
 
-    /// Draws every conclusion that the facts allow at this instant.
+    /// Applies the inputs and makes every decision that is due at this instant.
     fn settle(&mut self) {
         self.settled = true;
-        if self.take_facts() {
+        if self.apply_inputs() {
             self.cancel();
         }
         self.wake_at = self.decide();
         self.assert_invariants();
     }
 
-    /// Applies the inputs of this instant; says whether the caller gave up a race that is not over.
-    fn take_facts(&mut self) -> bool {
+    /// Applies the inputs of this instant; returns whether the caller cancelled a race that is not
+    /// over.
+    fn apply_inputs(&mut self) -> bool {
         let mut is_cancelled = false;
         let mut inputs = self.inbox.take();
         for input in inputs.drain(..) {
-            // Nothing comes after the end, whatever is still said.
+            // Inputs after the end are ignored.
             if self.stage == Stage::Over {
                 break;
             }
@@ -297,26 +298,26 @@ impl Race {
                 Input::Tick => {}
                 Input::Slots(slots) => self.slots = Slots::with_left(slots),
                 Input::NetworkChanged(change) => self.change_network(*change),
-                Input::Answer(answer) => self.lookup.note_answer(answer),
-                Input::Progress { id, level, rtt } => self.note_progress(id, level, rtt),
+                Input::Answer(answer) => self.lookup.store_answer(answer),
+                Input::Progress { id, level, rtt } => self.handle_progress(id, level, rtt),
                 Input::Ready { id, alpn, rtt, fell_back } => {
-                    self.note_ready(id, alpn, rtt, fell_back);
+                    self.handle_ready(id, alpn, rtt, fell_back);
                 }
-                Input::Failed { id, failure } => self.note_failure(id, failure),
+                Input::Failed { id, failure } => self.handle_failure(id, failure),
                 Input::Cancel => is_cancelled = true,
             }
         }
-        self.inbox.give_back(inputs);
-        self.lookup.conclude(self.now);
+        self.inbox.recycle(inputs);
+        self.lookup.apply_answers(self.now);
         is_cancelled
     }
 
-    /// When there is something to ask, or to plan with.
+    /// Returns when there is a query to send or a plan to make.
     fn next_lookup(&self) -> Option<Duration> {
-        if self.heeds_dns() { self.lookup.next_due(self.now) } else { None }
+        if self.reads_dns() { self.lookup.next_due(self.now) } else { None }
     }
 
-    /// Asks what there is to ask, and plans again if the facts have changed.
+    /// Sends the pending queries, and plans again if the services have changed.
     fn look_up(&mut self) {
         while let Some(query) = self.lookup.poll_query() {
             self.outbox.push_back(Output::Query(query));
@@ -332,10 +333,10 @@ impl Race {
         let mut returning = Vec::new();
         self.waiting.clear();
         for (index, entry) in self.plan.entries.iter().enumerate() {
-            match self.standing(&entry.candidate) {
-                Standing::Untried => self.waiting.push_back(index),
-                Standing::MadeRoom(last) => returning.push((last, index)),
-                Standing::Spent => {}
+            match self.candidate_state(&entry.candidate) {
+                CandidateState::Untried => self.waiting.push_back(index),
+                CandidateState::MadeRoom(last) => returning.push((last, index)),
+                CandidateState::Spent => {}
             }
         }
         returning.sort_unstable();

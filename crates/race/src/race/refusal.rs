@@ -3,69 +3,69 @@
 use alloc::format;
 use core::time::Duration;
 
-use super::attempt::ROUND_TRIPS_OF_SECOND_TRY;
+use super::attempt::ROUND_TRIPS_WITH_RETRANSMISSION;
 use super::{Attempt, AttemptState, Race, Stage};
 use crate::candidate::Transport;
 use crate::evidence::{Cause, Doubt, Failure};
 use crate::io::{CloseReason, Output};
 
-/// What silence is given beside a certificate that was not accepted, beyond the time in which the
-/// certificate came: a server shows the same one whatever the transport, so nobody is made to wait
-/// for a lost packet, only for a server that has work to do.
+/// How long to wait for an unanswered attempt beside a certificate that was not accepted, beyond
+/// the time in which the certificate arrived: a server presents the same one over every transport,
+/// so only a busy server is waited for, not a lost packet.
 const PATIENCE_BESIDE_CERTIFICATE: Duration = Duration::from_millis(200);
 
-/// A host's explicit no, or a certificate of it that was not accepted.
+/// A refusal by the host, or a certificate of it that was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Refusal {
-    /// The transport that was refused, or that the certificate came over.
+    /// The transport that was refused, or over which the certificate was presented.
     transport: Transport,
-    /// Whether it was the certificate.
+    /// Whether a certificate was not accepted.
     is_certificate: bool,
-    /// When.
+    /// When it occurred.
     at: Duration,
-    /// How long after the start of the attempt: a round trip of this host.
+    /// The time since the start of that attempt: a round trip to this host.
     after: Duration,
 }
 
 impl Race {
-    /// Fails what has been silent beside a refusal for long enough.
-    pub(super) fn give_up_on_refusing_hosts(&mut self) {
-        for index in self.first_here..self.attempts.len() {
-            let Some((refusal, end)) = self.giving_up(&self.attempts[index]) else { continue };
+    /// Fails attempts that have been silent beside a refusal for long enough.
+    pub(super) fn give_up_beside_refusals(&mut self) {
+        for index in self.first_on_network..self.attempts.len() {
+            let Some((refusal, end)) = self.give_up_time(&self.attempts[index]) else { continue };
             if end <= self.now {
                 self.give_up(index, refusal);
             }
         }
     }
 
-    /// When the next attempt is given up beside a refusal.
-    pub(super) fn next_giving_up(&self) -> Option<Duration> {
-        if !self.only_silence_is_left() {
+    /// Returns when the next attempt is given up beside a refusal.
+    pub(super) fn next_give_up(&self) -> Option<Duration> {
+        if !self.only_unanswered_left() {
             return None;
         }
-        let here = self.attempts[self.first_here..].iter();
-        here.filter_map(|attempt| Some(self.giving_up(attempt)?.1)).min()
+        let here = self.attempts[self.first_on_network..].iter();
+        here.filter_map(|attempt| Some(self.give_up_time(attempt)?.1)).min()
     }
 
-    /// Whether every candidate has been tried, and what is under way has heard nothing.
-    fn only_silence_is_left(&self) -> bool {
+    /// Returns whether every candidate has been tried, and nothing in progress has been answered.
+    fn only_unanswered_left(&self) -> bool {
         self.stage == Stage::Racing
             && self.lookup.is_complete()
             && !self.is_anything_untried()
             && !self.runs(Attempt::is_answered)
     }
 
-    /// The refusal beside which this attempt is given up first, and when.
-    fn giving_up(&self, attempt: &Attempt) -> Option<(Refusal, Duration)> {
+    /// Returns the refusal because of which this attempt is given up first, and when.
+    fn give_up_time(&self, attempt: &Attempt) -> Option<(Refusal, Duration)> {
         if !attempt.is_under_way() {
             return None;
         }
         let second_try =
-            attempt.initial_rtt.map(|rtt| rtt.saturating_mul(ROUND_TRIPS_OF_SECOND_TRY));
+            attempt.initial_rtt.map(|rtt| rtt.saturating_mul(ROUND_TRIPS_WITH_RETRANSMISSION));
         let patience = self.setup.policy.refused_host_patience.max(second_try.unwrap_or_default());
         let ends = self.refusals_beside(attempt).map(|refusal| {
             let patience = match refusal.is_certificate {
-                // A remembered round trip is no lost packet.
+                // A long remembered round-trip time is not a lost packet.
                 true => patience
                     .min(PATIENCE_BESIDE_CERTIFICATE.max(attempt.initial_rtt.unwrap_or_default())),
                 false => patience,
@@ -76,10 +76,10 @@ impl Race {
         ends.min_by_key(|(_, end)| *end)
     }
 
-    /// What the same address refused in this race, on this network.
+    /// Returns the refusals by the same address in this race, on this network.
     fn refusals_beside(&self, attempt: &Attempt) -> impl Iterator<Item = Refusal> {
         let ip = attempt.candidate.address.ip();
-        self.attempts[self.first_here..].iter().filter_map(move |other| match &other.state {
+        self.attempts[self.first_on_network..].iter().filter_map(move |other| match &other.state {
             AttemptState::Failed { at, failure }
                 if matches!(failure.cause, Cause::Refused | Cause::Certificate)
                     && other.candidate.address.ip() == ip =>
@@ -98,12 +98,12 @@ impl Race {
         let attempt = &mut self.attempts[index];
         let waited = at.saturating_sub(attempt.started).as_millis();
         let transport = refusal.transport;
-        // What a certificate cut short says nothing of the path: given the right roots, another race
-        // may well be answered there.
-        let says_nothing = refusal.is_certificate && attempt.is_cut_short(at);
+        // An attempt cut short by a certificate says nothing about the path: with the right roots,
+        // another race may well be answered.
+        let is_inconclusive = refusal.is_certificate && attempt.is_cut_short(at);
         let meanwhile = match refusal.is_certificate {
             true => format!(
-                "the certificate that the same host showed over {transport} is not accepted"
+                "the certificate that the same host presented over {transport} is not accepted"
             ),
             false => format!("the same host refused {transport}"),
         };
@@ -111,8 +111,8 @@ impl Race {
         let failure = Failure { cause: Cause::Silent, reached: attempt.level, detail };
         attempt.state = AttemptState::Failed { at, failure: failure.clone() };
         let id = attempt.id;
-        if !says_nothing && !self.is_outdone(&self.attempts[index]) {
-            self.learn_in_doubt(index, failure, Doubt::HostRefused);
+        if !is_inconclusive && !self.is_superseded(&self.attempts[index]) {
+            self.learn_doubtful(index, failure, Doubt::HostRefused);
         }
         self.outbox.push_back(Output::Close { id, why: CloseReason::Silent });
     }

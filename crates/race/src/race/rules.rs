@@ -11,29 +11,30 @@ use core::time::Duration;
 
 use super::{Race, Stage};
 
-/// Decisions of one instant. Each one starts, ends, hands over or lets go on an attempt, or takes in
-/// what DNS said, and none undoes another, so a race stays far below.
+/// The maximum number of decisions at one instant. Each one starts, ends, passes on or continues an
+/// attempt, or processes a DNS answer, and none undoes another, so a race stays far below.
 const MAX_DECISIONS: usize = 10_000;
 
-/// One thing that a race decides.
+/// A decision of the race.
 struct Rule {
-    /// When it is due, as things stand; `None` if time alone does not bring it about.
+    /// Returns when it is due in the current state; `None` if time alone does not make it due.
     due: fn(&Race) -> Option<Duration>,
-    /// Decides. Afterwards it is not due at this instant any more, unless there is more of it.
+    /// Makes the decision. Afterwards the rule is no longer due at this instant, unless it applies
+    /// again.
     apply: fn(&mut Race),
 }
 
-/// Those of one instant apply in this order: what is complete wins before anything is given up,
-/// what has come to its end makes room before anything starts, and the end comes last.
+/// Rules due at the same instant apply in this order: complete attempts win before any is given up,
+/// attempts that ended make room before others start, and the end comes last.
 const RULES: [Rule; 12] = [
     Rule { due: Race::election_end, apply: Race::reopen },
     Rule { due: Race::next_lookup, apply: Race::look_up },
-    Rule { due: Race::next_verdict, apply: Race::hand_over_winner },
+    Rule { due: Race::next_win, apply: Race::declare_winner },
     Rule { due: Race::next_upgrade, apply: Race::upgrade },
     Rule { due: Race::next_budget_end, apply: Race::end_budgets },
-    Rule { due: Race::next_giving_up, apply: Race::give_up_on_refusing_hosts },
-    Rule { due: Race::deadline_if_it_matters, apply: Race::meet_deadline },
-    Rule { due: Race::next_proceed, apply: Race::let_proceed },
+    Rule { due: Race::next_give_up, apply: Race::give_up_beside_refusals },
+    Rule { due: Race::next_deadline, apply: Race::apply_deadline },
+    Rule { due: Race::next_proceed, apply: Race::proceed_answered },
     Rule { due: Race::next_start, apply: Race::start_due },
     Rule { due: Race::next_second_try, apply: Race::start_second_try },
     Rule { due: Race::next_background_start, apply: Race::start_background },
@@ -41,8 +42,8 @@ const RULES: [Rule; 12] = [
 ];
 
 impl Race {
-    /// Decides everything that is due at this instant. Gives the time at which the next decision is
-    /// due without an input.
+    /// Makes every decision that is due at this instant, and returns when the next one is due
+    /// without an input.
     pub(super) fn decide(&mut self) -> Option<Duration> {
         for _ in 0..MAX_DECISIONS {
             if self.stage == Stage::Over {
@@ -53,17 +54,17 @@ impl Race {
                 Err(next) => return next,
             }
         }
-        debug_assert!(false, "decisions follow from each other without an end");
+        debug_assert!(false, "endless sequence of decisions at one instant");
         None
     }
 
-    /// The first rule that is due now; otherwise the time at which one will be.
+    /// Returns the first rule that is due now; otherwise the time at which one will be.
     fn first_due(&self) -> Result<&'static Rule, Option<Duration>> {
         let mut next: Option<Duration> = None;
         for rule in &RULES {
             match (rule.due)(self) {
                 Some(due) if due <= self.now => return Ok(rule),
-                Some(due) => next = Some(next.map_or(due, |least| least.min(due))),
+                Some(due) => next = Some(next.map_or(due, |earliest| earliest.min(due))),
                 None => {}
             }
         }

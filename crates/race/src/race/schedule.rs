@@ -9,12 +9,12 @@ use crate::io::{AttemptId, CloseReason, Output};
 use crate::plan::Entry;
 use crate::policy::ATTEMPT_DELAY_FLOOR;
 
-/// How many round trips a handshake that has been answered is given before the next attempt
-/// starts: TCP with TLS 1.2, the longest, needs two more.
+/// How many round trips to wait for an answered handshake before the next attempt starts: TCP with
+/// TLS 1.2, the longest, needs two more.
 const REMAINING_ROUND_TRIPS: u32 = 2;
 
 impl Race {
-    /// Starts what is due to win the race, once there is room for it.
+    /// Starts the attempt that is due, once there is room for it.
     pub(super) fn start_due(&mut self) {
         if (self.may_start() || self.make_room())
             && let Some(index) = self.waiting.pop_front()
@@ -23,8 +23,8 @@ impl Race {
         }
     }
 
-    /// When the next attempt that may win is due, or another one to make room for it; `None` if
-    /// there is none, or if something else than time keeps it from starting.
+    /// Returns when the next attempt that may win is due, or another one must make room for it;
+    /// `None` if there is none, or if it does not depend on time alone.
     pub(super) fn next_start(&self) -> Option<Duration> {
         let entry = &self.plan.entries[*self.waiting.front()?];
         if self.stage != Stage::Racing || self.first_complete().is_some() {
@@ -33,14 +33,14 @@ impl Race {
         Some(self.room_at()?.max(self.next_turn(entry)))
     }
 
-    /// When this entry, the next one, is due if there is room.
+    /// Returns when this entry, the next one, is due if there is room.
     fn next_turn(&self, entry: &Entry) -> Duration {
         let Some(newest) = self.attempts.last() else { return self.now };
         if self.setup.policy.simultaneous {
             return self.now;
         }
         let floor = newest.started.saturating_add(ATTEMPT_DELAY_FLOOR);
-        // A second try holds up nobody.
+        // Second tries do not delay other candidates.
         let mut firsts = self.attempts.iter().filter(|attempt| attempt.again_of.is_none());
         let Some(last) = firsts.next_back() else { return floor };
         let nothing_runs = !self.attempts.iter().any(|attempt| self.is_open(attempt));
@@ -50,13 +50,13 @@ impl Race {
         self.due_after(last, entry).max(floor)
     }
 
-    /// The Connection Attempt Delay of this entry, extended by progress
+    /// Returns when this entry is due: after its Connection Attempt Delay, extended by progress
     /// (HEv3 §6.1).
     fn due_after(&self, last: &Attempt, entry: &Entry) -> Duration {
         let policy = &self.setup.policy;
         let delay = match entry.delay {
-            // What was sorted in before those already started has no delay of its own, and what
-            // has been tried is in no haste.
+            // An entry inserted before those already started has no delay of its own, and
+            // candidates that have been tried are not urgent.
             delay if delay.is_zero() || !self.is_anything_untried() => policy.attempt_delay,
             delay if self.is_crowded() => delay.min(policy.attempt_delay_min),
             delay => delay,
@@ -73,9 +73,9 @@ impl Race {
             .fold(due, Duration::max)
     }
 
-    /// Whether an attempt may still win, so that the next one is worth waiting with.
+    /// Returns whether an attempt may still win, so that the next one should wait.
     fn is_open(&self, attempt: &Attempt) -> bool {
-        let is_complete = attempt.awaiting_verdict_since().is_some();
+        let is_complete = attempt.awaiting_decision_since().is_some();
         attempt.is_under_way() || (is_complete && !self.setup.policy.exhaustive)
     }
 
@@ -104,7 +104,7 @@ impl Race {
 
     /// Starts an attempt now, under the next number.
     pub(super) fn launch(&mut self, attempt: Attempt, purpose: Purpose) {
-        debug_assert!(self.may_start(), "an attempt without a place in flight");
+        debug_assert!(self.may_start(), "started an attempt beyond the limit");
         let Ok(number) = u32::try_from(self.attempts.len()) else { return };
         let attempt = Attempt {
             id: AttemptId(number),
@@ -127,42 +127,42 @@ impl Race {
         self.attempts.push(attempt);
     }
 
-    /// Where this candidate stands. What a change of network closed is to be tried anew, and so is
-    /// what made room for an attempt that failed after all.
-    pub(super) fn standing(&self, candidate: &Candidate) -> Standing {
+    /// Returns whether this candidate is to be tried. One that was closed by a change of network is
+    /// tried anew, and so is one that lost to an attempt that failed after all.
+    pub(super) fn candidate_state(&self, candidate: &Candidate) -> CandidateState {
         let is_open = self.stage == Stage::Racing;
-        let tries = self.attempts[self.first_here..]
+        let tries = self.attempts[self.first_on_network..]
             .iter()
             .filter(|attempt| attempt.candidate.is_same_attempt(candidate));
-        let mut standing = Standing::Untried;
+        let mut state = CandidateState::Untried;
         for attempt in tries {
             match attempt.state {
                 AttemptState::Closed { why: CloseReason::MadeRoom, at, .. } => {
-                    standing = Standing::MadeRoom((at, attempt.id));
+                    state = CandidateState::MadeRoom((at, attempt.id));
                 }
                 AttemptState::Closed {
                     why: CloseReason::Lost | CloseReason::BudgetSpent, ..
                 } if is_open => {}
-                _ => return Standing::Spent,
+                _ => return CandidateState::Spent,
             }
         }
-        standing
+        state
     }
 
-    /// Whether this attempt made room, and its candidate waits for another turn.
+    /// Returns whether this attempt made room and its candidate waits for another turn.
     pub(super) fn waits_for_a_turn(&self, attempt: &Attempt) -> bool {
         let AttemptState::Closed { at, .. } = attempt.state else { return false };
-        self.standing(&attempt.candidate) == Standing::MadeRoom((at, attempt.id))
+        self.candidate_state(&attempt.candidate) == CandidateState::MadeRoom((at, attempt.id))
     }
 }
 
 /// Whether a candidate is to be tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
-    /// It was not tried.
+pub(super) enum CandidateState {
+    /// It has not been tried.
     Untried,
-    /// It was tried until it made room for another, at this time as this attempt.
+    /// Its last attempt, this one, made room for another at this time.
     MadeRoom((Duration, AttemptId)),
-    /// It was tried, and need not be tried again.
+    /// It has been tried, and is not tried again.
     Spent,
 }

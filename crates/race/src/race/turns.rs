@@ -5,7 +5,7 @@
 //! attempt has a turn of [`DELAYS_OF_FIRST_TURN`]; that of an answered one restarts with each
 //! progress. A candidate that made room waits again, behind everything that has not been tried yet,
 //! and its next turn is twice as long: so a silent address deprives no other of its turn, and a
-//! slow one gets the time it needs as soon as nothing quicker is left.
+//! slow one gets the time it needs as soon as nothing faster is left.
 //!
 //! An exhaustive race tries everything to its end. There each candidate has one turn, as long as
 //! the deadline allows and at most [`Policy::late_switch_for`], and then has failed.
@@ -20,48 +20,49 @@
 use alloc::format;
 use core::time::Duration;
 
-use super::attempt::ROUND_TRIPS_OF_SECOND_TRY;
+use super::attempt::ROUND_TRIPS_WITH_RETRANSMISSION;
 use super::{Attempt, AttemptState, Race};
 use crate::candidate::Candidate;
 use crate::evidence::{Cause, Failure};
 use crate::io::{CloseReason, Output};
 use crate::policy::ATTEMPT_DELAY_FLOOR;
 
-/// What nobody answers keeps its place for at least so many Connection Attempt Delays. With the
-/// default delay that is more than nearly all round trips on the Internet, and short enough that
-/// eight places do not slow the starts down.
+/// The minimum turn of an unanswered attempt, in Connection Attempt Delays. With the default delay
+/// it is longer than nearly all round trips on the Internet, and short enough that a limit of eight
+/// attempts does not slow the starts down.
 const DELAYS_OF_FIRST_TURN: u32 = 2;
 
-/// A turn is doubled so often at most: longer than any deadline.
+/// The maximum number of times a turn is doubled; it is then longer than any deadline.
 const MAX_DOUBLINGS: u32 = 16;
 
-/// What the process leaves to this race.
+/// How many attempts this race may start under the limit of the process.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Slots {
-    /// Unlimited until it is first said.
+    /// Unlimited until first reported.
     left: Option<usize>,
-    /// An attempt made room, and nobody has said yet whether it went to this race.
-    gave_back: bool,
+    /// Whether an attempt made room, and it has not been reported yet whether this race gets the
+    /// slot.
+    released: bool,
 }
 
 impl Slots {
-    /// So many are left by the word of the driver.
+    /// Creates slots of which this many are left, as reported by the driver.
     pub(super) const fn with_left(left: usize) -> Self {
-        Self { left: Some(left), gave_back: false }
+        Self { left: Some(left), released: false }
     }
 
     pub(super) fn take(&mut self) {
         self.left = self.left.map(|left| left.saturating_sub(1));
     }
 
-    /// Whether fewer than this many are left.
+    /// Returns whether fewer than this many are left.
     pub(super) fn are_fewer_than(&self, number: usize) -> bool {
         self.left.is_some_and(|left| left < number)
     }
 }
 
 impl Race {
-    /// Whether the limits on attempts in flight allow one more.
+    /// Returns whether the limits on attempts in flight allow one more.
     pub(super) fn may_start(&self) -> bool {
         self.in_flight() < self.setup.policy.max_in_flight.max(1) && !self.slots.are_fewer_than(1)
     }
@@ -70,19 +71,20 @@ impl Race {
         self.attempts.iter().filter(|attempt| attempt.is_under_way()).count()
     }
 
-    /// When there is room for one more attempt that may win: zero if there is; `None` if none can
-    /// be made.
+    /// Returns when there is room for one more attempt that may win: zero if there is now; `None`
+    /// if no room can be made.
     pub(super) fn room_at(&self) -> Option<Duration> {
         if self.may_start() {
             return Some(Duration::ZERO);
         }
-        if self.slots.gave_back {
+        if self.slots.released {
             return None;
         }
         Some(self.next_to_make_room()?.0)
     }
 
-    /// Ends the attempt that gives way. Says whether another may start in its place at once.
+    /// Ends the attempt that makes room, and returns whether another may start in its place at
+    /// once.
     pub(super) fn make_room(&mut self) -> bool {
         let Some((_, index)) = self.next_to_make_room() else { return false };
         let attempt = &self.attempts[index];
@@ -92,59 +94,60 @@ impl Race {
             self.fail_after_turn(index);
         } else {
             let candidate = attempt.candidate.clone();
-            self.learn_stuck_if_long(index);
+            self.learn_stalled_if_long(index);
             self.close(index, CloseReason::MadeRoom);
             let entries = &mut self.plan.entries.iter();
-            // What DNS took back is not in the plan any more.
+            // If DNS withdrew its address, it is no longer in the plan.
             self.waiting
                 .extend(entries.position(|entry| entry.candidate.is_same_attempt(&candidate)));
         }
-        self.slots.gave_back = self.slots.are_fewer_than(1);
-        !self.slots.gave_back
+        self.slots.released = self.slots.are_fewer_than(1);
+        !self.slots.released
     }
 
-    /// How often this candidate has made room for others.
+    /// Returns how often this candidate has made room for others.
     pub(super) fn turns_of(&self, candidate: &Candidate) -> u32 {
-        let made_room = self.attempts[self.first_here..]
+        let made_room = self.attempts[self.first_on_network..]
             .iter()
             .filter(|attempt| attempt.made_room() && attempt.candidate.is_same_attempt(candidate));
         u32::try_from(made_room.count()).unwrap_or(u32::MAX)
     }
 
-    /// Whether a candidate waits that was not tried at all. Those stand before all others.
+    /// Returns whether a candidate waits that has not been tried at all. Those come before all
+    /// others.
     pub(super) fn is_anything_untried(&self) -> bool {
         self.waiting
             .front()
             .is_some_and(|first| self.turns_of(&self.plan.entries[*first].candidate) == 0)
     }
 
-    /// Whether as many candidates have been tried as may be in flight, and none has won.
+    /// Returns whether as many candidates have been tried as may be in flight, and none has won.
     pub(super) fn is_crowded(&self) -> bool {
-        let here = &self.attempts[self.first_here..];
+        let here = &self.attempts[self.first_on_network..];
         let limit = self.setup.policy.max_in_flight;
         here.len() >= limit && here.iter().filter(|one| one.again_of.is_none()).count() >= limit
     }
 
-    /// The attempt that ends if another needs its place in flight, and from when on it does.
+    /// Returns the attempt that ends if another needs its place, and from when on.
     fn next_to_make_room(&self) -> Option<(Duration, usize)> {
         let second_try = self.attempts.iter().rposition(|attempt| {
             attempt.again_of.is_some() && attempt.is_under_way() && !attempt.is_answered()
         });
-        let least = match self.slots.are_fewer_than(1) {
+        let min_silence = match self.slots.are_fewer_than(1) {
             true => self.setup.policy.late_switch_for,
             false => Duration::ZERO,
         };
-        let silent_for_long = |attempt: &Attempt| attempt.progress_at.saturating_add(least);
+        let silent_for_long = |attempt: &Attempt| attempt.progress_at.saturating_add(min_silence);
         if let Some(index) = second_try {
             return Some((silent_for_long(&self.attempts[index]), index));
         }
-        let here = self.attempts.iter().enumerate().skip(self.first_here);
+        let here = self.attempts.iter().enumerate().skip(self.first_on_network);
         here.filter(|(_, attempt)| attempt.is_under_way())
             .map(|(index, one)| (self.turn_end(one).max(silent_for_long(one)), index))
             .min()
     }
 
-    /// Until when this attempt, under way to win, keeps its place.
+    /// Returns when the turn of this attempt ends, which is in progress to win.
     fn turn_end(&self, attempt: &Attempt) -> Duration {
         let policy = &self.setup.policy;
         let stall = policy.attempt_delay_max;
@@ -154,8 +157,8 @@ impl Race {
         } else {
             let delays = policy.attempt_delay.saturating_mul(DELAYS_OF_FIRST_TURN);
             let known = attempt.initial_rtt.unwrap_or_default();
-            let first = delays.max(known.saturating_mul(ROUND_TRIPS_OF_SECOND_TRY));
-            // Without a delay, too, or two candidates would make room for each other for ever.
+            let first = delays.max(known.saturating_mul(ROUND_TRIPS_WITH_RETRANSMISSION));
+            // Also without a delay, or two candidates would make room for each other forever.
             let (first, stall) = (first.max(ATTEMPT_DELAY_FLOOR), stall.max(ATTEMPT_DELAY_FLOOR));
             let doubled = 1 << attempt.turn.min(MAX_DOUBLINGS);
             (first.saturating_mul(doubled), stall.saturating_mul(doubled))
@@ -167,8 +170,8 @@ impl Race {
         }
     }
 
-    /// How long each attempt of an exhaustive race can have so that all have their turn before the
-    /// deadline, and one more for what DNS and the delays take.
+    /// Returns how long each attempt of an exhaustive race may take so that all have a turn before
+    /// the deadline, with one share reserved for DNS and the delays.
     fn share_of_deadline(&self) -> Duration {
         let policy = &self.setup.policy;
         let rounds = self.plan.entries.len().div_ceil(policy.max_in_flight.max(1));
@@ -178,7 +181,7 @@ impl Race {
 
     fn fail_after_turn(&mut self, index: usize) {
         let at = self.now;
-        self.learn_stuck_if_long(index);
+        self.learn_stalled_if_long(index);
         let attempt = &mut self.attempts[index];
         let cause = if attempt.is_answered() { Cause::Deadline } else { Cause::Silent };
         let waited = at.saturating_sub(attempt.progress_at).as_millis();

@@ -1,4 +1,4 @@
-//! Decides who wins, who is better, and what happens to the others.
+//! Decides which attempt wins, which one is better, and what happens to the others.
 
 use core::time::Duration;
 
@@ -8,8 +8,8 @@ use crate::io::{AttemptId, CloseReason, Output};
 use crate::policy::Losers;
 
 impl Race {
-    /// When somebody wins or is elected, unless something happens first.
-    pub(super) fn next_verdict(&self) -> Option<Duration> {
+    /// Returns when an attempt wins or is elected, unless something happens first.
+    pub(super) fn next_win(&self) -> Option<Duration> {
         if !matches!(self.stage, Stage::Racing | Stage::Elected(_)) {
             return None;
         }
@@ -19,8 +19,8 @@ impl Race {
         self.hold_until()
     }
 
-    /// Hands over what has won, and decides over the others.
-    pub(super) fn hand_over_winner(&mut self) {
+    /// Declares the winner or elects an attempt, and settles the others.
+    pub(super) fn declare_winner(&mut self) {
         if let Some(id) = self.winner() {
             self.win(id);
         } else if let Some(id) = self.elect() {
@@ -29,18 +29,18 @@ impl Race {
         }
     }
 
-    /// The complete attempt that wins now, unless it is to wait for a more wanted one.
+    /// Returns the complete attempt that wins now, unless it must wait for a more preferred one.
     fn winner(&self) -> Option<AttemptId> {
         if self.setup.policy.exhaustive {
-            return if self.everything_ended() { self.quickest_of_the_most_wanted() } else { None };
+            return if self.everything_ended() { self.fastest_of_most_preferred() } else { None };
         }
-        let best = self.contenders().min_by_key(|attempt| self.wanted(attempt))?;
+        let best = self.contenders().min_by_key(|attempt| self.preference(attempt))?;
         let waits = self.hold_until().is_some_and(|until| self.now < until);
         (!waits).then_some(best.id)
     }
 
-    /// The winner of an exhaustive race.
-    pub(super) fn quickest_of_the_most_wanted(&self) -> Option<AttemptId> {
+    /// Returns the winner of an exhaustive race.
+    pub(super) fn fastest_of_most_preferred(&self) -> Option<AttemptId> {
         let best = self.contenders().min_by_key(|attempt| {
             let handshake = attempt.ended().unwrap_or_default().saturating_sub(attempt.started);
             (self.rank(attempt), handshake, attempt.id)
@@ -48,91 +48,97 @@ impl Race {
         Some(best.id)
     }
 
-    /// The attempt under way that has come far enough to win, if the policy's level lies below
-    /// that of a complete connection.
+    /// Returns the attempt in progress that has reached the policy's level, if that is below the
+    /// level of a complete connection.
     fn elect(&self) -> Option<AttemptId> {
         if self.stage != Stage::Racing || self.setup.policy.exhaustive {
             return None;
         }
-        let came_far = || {
-            let here = self.attempts[self.first_here..].iter();
+        let reached_win_level = || {
+            let here = self.attempts[self.first_on_network..].iter();
             here.filter(|attempt| attempt.level >= self.setup.policy.win_at)
         };
-        // Once such an attempt has come to nothing, the level proves nothing here.
-        let came_to_nothing = |attempt: &Attempt| {
+        // Once such an attempt has failed or stalled, the level proves nothing on this network.
+        let failed_or_stalled = |attempt: &Attempt| {
             attempt.failure().is_some()
                 || attempt.completion().is_none() && self.stalled_at(attempt) <= self.now
         };
-        if came_far().any(came_to_nothing) {
+        if reached_win_level().any(failed_or_stalled) {
             return None;
         }
-        let under_way = came_far().filter(|attempt| attempt.is_under_way());
+        let under_way = reached_win_level().filter(|attempt| attempt.is_under_way());
         Some(under_way.min_by_key(|attempt| (self.rank(attempt), attempt.id))?.id)
     }
 
-    /// When the elected attempt, if there is one, counts as stalled, and the race is open again.
+    /// Returns when the elected attempt, if there is one, counts as stalled and the race is open
+    /// again.
     pub(super) fn election_end(&self) -> Option<Duration> {
         let Stage::Elected(id) = self.stage else { return None };
         Some(self.stalled_at(&self.attempts[index(id)]))
     }
 
-    /// What came far enough to be elected must go on making progress, or a server that accepts
-    /// and stays silent would keep every other candidate from being tried.
+    /// Returns when an attempt counts as stalled. An elected one must keep making progress, or a
+    /// server that accepts and stays silent would keep every other candidate from being tried.
     fn stalled_at(&self, attempt: &Attempt) -> Duration {
         attempt.progress_at.saturating_add(self.setup.policy.attempt_delay_max)
     }
 
-    /// Complete attempts that came to the level at which the policy lets them win.
+    /// Returns the complete attempts that reached the level at which the policy lets them win.
     pub(super) fn contenders(&self) -> impl Iterator<Item = &Attempt> {
         self.attempts.iter().filter(|attempt| {
-            attempt.awaiting_verdict_since().is_some() && attempt.level >= self.needed(attempt)
+            attempt.awaiting_decision_since().is_some()
+                && attempt.level >= self.level_to_win(attempt)
         })
     }
 
-    /// No level of security is waited for where there is none.
-    fn needed(&self, attempt: &Attempt) -> Level {
+    /// Returns the level at which this attempt wins: without security, a complete connection
+    /// suffices.
+    fn level_to_win(&self, attempt: &Attempt) -> Level {
         match self.setup.policy.win_at {
             level @ (Level::FirstByte | Level::FullPacket) => level,
             level => level.min(attempt.complete_at()),
         }
     }
 
-    /// The complete attempt that has waited longest for the verdict.
+    /// Returns when the first of the undecided complete attempts completed.
     pub(super) fn first_complete(&self) -> Option<Duration> {
         if self.setup.policy.exhaustive {
             return None;
         }
-        self.contenders().filter_map(Attempt::awaiting_verdict_since).min()
+        self.contenders().filter_map(Attempt::awaiting_decision_since).min()
     }
 
-    /// Until when the best complete attempt waits for a more wanted one that is under way.
+    /// Returns until when the best complete attempt waits for a more preferred one in progress.
     pub(super) fn hold_until(&self) -> Option<Duration> {
         if matches!(self.stage, Stage::Won { .. } | Stage::Over) {
             return None;
         }
         let first = self.first_complete()?;
         let best = self.contenders().map(|attempt| self.rank(attempt)).min()?;
-        let is_wanted_more = |attempt: &Attempt| {
+        let is_more_preferred = |attempt: &Attempt| {
             attempt.purpose() == Some(Purpose::Win) && self.rank(attempt) < best
         };
         let until = first.saturating_add(self.setup.policy.grace);
-        self.attempts.iter().any(is_wanted_more).then_some(until)
+        self.attempts.iter().any(is_more_preferred).then_some(until)
     }
 
-    /// How much an attempt's transport is wanted; less is more.
+    /// Returns the rank of an attempt's transport; smaller is more preferred.
     pub(super) fn rank(&self, attempt: &Attempt) -> usize {
         self.setup.policy.rank(attempt.transport()).unwrap_or(usize::MAX)
     }
 
-    fn wanted(&self, attempt: &Attempt) -> (usize, Option<Duration>, AttemptId) {
-        (self.rank(attempt), attempt.awaiting_verdict_since(), attempt.id)
+    fn preference(&self, attempt: &Attempt) -> (usize, Option<Duration>, AttemptId) {
+        (self.rank(attempt), attempt.awaiting_decision_since(), attempt.id)
     }
 
-    /// Crowns this attempt.
+    /// Makes this attempt the winner.
     pub(super) fn win(&mut self, id: AttemptId) {
-        debug_assert!(matches!(self.stage, Stage::Racing | Stage::Elected(_)), "two winners");
+        debug_assert!(
+            matches!(self.stage, Stage::Racing | Stage::Elected(_)),
+            "the race already has a winner"
+        );
         let attempt = self.attempt_mut(id);
-        debug_assert!(attempt.awaiting_verdict_since().is_some(), "what won is not complete");
+        debug_assert!(attempt.awaiting_decision_since().is_some(), "the winner is not complete");
         if let AttemptState::Complete(completion) = &attempt.state {
             attempt.state = AttemptState::Usable(completion.clone());
         }
@@ -141,13 +147,13 @@ impl Race {
         self.settle_losers(id);
     }
 
-    /// Decides over everything that this winner leaves behind.
+    /// Decides what happens to all other attempts after this one won.
     fn settle_losers(&mut self, winner: AttemptId) {
         let policy = &self.setup.policy;
         let (late_switch, losers) = (policy.late_switch && !policy.exhaustive, policy.losers);
         let late_until = self.now.saturating_add(policy.late_switch_for);
         let best = self.rank(&self.attempts[index(winner)]);
-        self.heard_from = match self.attempts[index(winner)].level {
+        self.heard_level = match self.attempts[index(winner)].level {
             Level::FirstByte | Level::FullPacket => Level::FirstByte,
             _ => Level::Answered,
         };
@@ -156,12 +162,12 @@ impl Race {
             if attempt.id == winner {
                 continue;
             }
-            let is_wanted_more = late_switch && self.rank(attempt) < best;
-            // What the winner has outdone at its own candidate has nothing more to show.
-            let is_outdone = self.is_outdone(attempt)
+            let is_more_preferred = late_switch && self.rank(attempt) < best;
+            // Another attempt at the candidate of the winner provides no more evidence.
+            let is_superseded = self.is_superseded(attempt)
                 || attempt.candidate.is_same_attempt(&self.attempts[index(winner)].candidate);
             match (&attempt.state, losers) {
-                (AttemptState::UnderWay(Purpose::Win), _) if is_wanted_more => {
+                (AttemptState::UnderWay(Purpose::Win), _) if is_more_preferred => {
                     self.attempts[loser].state =
                         AttemptState::UnderWay(Purpose::Upgrade(late_until));
                 }
@@ -169,7 +175,7 @@ impl Race {
                     if late_switch
                         && loser < index(winner)
                         && !self.is_heard(attempt)
-                        && !is_outdone =>
+                        && !is_superseded =>
                 {
                     self.attempts[loser].state =
                         AttemptState::UnderWay(Purpose::Silence(late_until));
@@ -186,35 +192,36 @@ impl Race {
         }
     }
 
-    /// When there is something to take in that completed after the win, or to close: now, if there
-    /// is.
+    /// Returns when an attempt that completed after the win can be passed on or closed: now, if
+    /// there is one.
     pub(super) fn next_upgrade(&self) -> Option<Duration> {
         let Stage::Won { best, .. } = self.stage else { return None };
-        let standing = self.rank(&self.attempts[index(best)]);
-        let is_any = self.attempts.iter().any(|attempt| self.is_pointless(attempt, standing));
+        let best_rank = self.rank(&self.attempts[index(best)]);
+        let is_any = self.attempts.iter().any(|attempt| self.is_redundant(attempt, best_rank));
         is_any.then_some(self.now)
     }
 
-    /// Whether an attempt has nothing more to wait for beside a connection of this rank.
-    fn is_pointless(&self, attempt: &Attempt, standing: usize) -> bool {
+    /// Returns whether an attempt is of no more use beside a connection of this rank.
+    fn is_redundant(&self, attempt: &Attempt, best_rank: usize) -> bool {
         match attempt.state {
             AttemptState::Complete(_) => true,
-            AttemptState::UnderWay(Purpose::Upgrade(_)) => self.rank(attempt) >= standing,
+            AttemptState::UnderWay(Purpose::Upgrade(_)) => self.rank(attempt) >= best_rank,
             AttemptState::UnderWay(Purpose::Silence(_)) => self.is_heard(attempt),
             _ => false,
         }
     }
 
-    /// Takes what completed after the win: the most wanted becomes `Better`, the rest lose.
+    /// Processes what completed after the win: the most preferred becomes `Better`, the others
+    /// lose.
     pub(super) fn upgrade(&mut self) {
         let Stage::Won { at, best } = self.stage else { return };
-        let standing = self.rank(&self.attempts[index(best)]);
-        let most_wanted = self
+        let best_rank = self.rank(&self.attempts[index(best)]);
+        let most_preferred = self
             .contenders()
-            .min_by_key(|attempt| self.wanted(attempt))
-            .filter(|attempt| self.setup.policy.late_switch && self.rank(attempt) < standing)
+            .min_by_key(|attempt| self.preference(attempt))
+            .filter(|attempt| self.setup.policy.late_switch && self.rank(attempt) < best_rank)
             .map(|attempt| attempt.id);
-        if let Some(id) = most_wanted {
+        if let Some(id) = most_preferred {
             let attempt = self.attempt_mut(id);
             if let AttemptState::Complete(completion) = &attempt.state {
                 attempt.state = AttemptState::Better(completion.clone());
@@ -222,19 +229,19 @@ impl Race {
             self.outbox.push_back(Output::Better(id));
             self.stage = Stage::Won { at, best: id };
         }
-        let standing = most_wanted.map_or(standing, |id| self.rank(&self.attempts[index(id)]));
+        let best_rank = most_preferred.map_or(best_rank, |id| self.rank(&self.attempts[index(id)]));
         for loser in 0..self.attempts.len() {
-            if self.is_pointless(&self.attempts[loser], standing) {
+            if self.is_redundant(&self.attempts[loser], best_rank) {
                 self.close(loser, CloseReason::Lost);
             }
         }
     }
 
-    /// Closes an attempt that is under way or waits for the verdict.
+    /// Closes an attempt that is in progress or complete but undecided.
     pub(super) fn close(&mut self, index: usize, why: CloseReason) {
         let at = self.now;
         let attempt = &mut self.attempts[index];
-        let completed = attempt.awaiting_verdict_since();
+        let completed = attempt.awaiting_decision_since();
         debug_assert!(attempt.is_under_way() || completed.is_some(), "closed twice");
         attempt.state = AttemptState::Closed { at, why, completed };
         self.outbox.push_back(Output::Close { id: attempt.id, why });
@@ -245,7 +252,8 @@ impl Race {
     }
 }
 
-/// An attempt's place in the list of attempts. Only for numbers that the race itself gave.
+/// Returns the index of an attempt in the list of attempts, for numbers assigned by the race
+/// itself.
 pub(super) const fn index(id: AttemptId) -> usize {
     id.0 as usize
 }

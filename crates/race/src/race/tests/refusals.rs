@@ -52,7 +52,7 @@ fn a_bad_certificate_is_reported_at_once_though_quic_is_silent() {
     let close = lines.iter().position(|line| line == "290 close 0 Silent");
     assert!(close.is_some(), "{lines:?}");
     assert!(!lines.iter().any(|line| line.contains("learn quic")), "cut short: {lines:?}");
-    let told = "no answer in 290 ms, while the certificate that the same host showed over tcp is \
+    let told = "no answer in 290 ms, while the certificate that the same host presented over tcp is \
                 not accepted";
     assert!(
         lines.iter().any(|line| line.starts_with("290 failed") && line.contains(told)),
