@@ -164,10 +164,10 @@ impl Report {
     /// Creates the report of a race and its trace.
     pub fn of(race: &Race, trace: &Trace) -> Self {
         let clock = Clock(race.started_at());
-        let found = |wanted: fn(&AttemptState) -> bool| {
-            race.attempts().iter().rfind(|attempt| wanted(&attempt.state))
+        let last_in_state = |is_in: fn(&AttemptState) -> bool| {
+            race.attempts().iter().rfind(|attempt| is_in(&attempt.state))
         };
-        let winner = found(|state| matches!(state, AttemptState::Usable(_)));
+        let winner = last_in_state(|state| matches!(state, AttemptState::Usable(_)));
         let upgrade = race
             .attempts()
             .iter()
@@ -180,13 +180,13 @@ impl Report {
             upgraded_to: upgrade.and_then(|attempt| clock.winner(attempt)),
             failure: failure(trace),
             dns: clock.dns(trace),
-            plan: explained(race),
+            plan: plan_with_unstarted(race),
         }
     }
 }
 
-/// Returns the plan, in which every entry that was never started says so.
-fn explained(race: &Race) -> Plan {
+/// Returns the plan, with a reason added to every entry that was never started.
+fn plan_with_unstarted(race: &Race) -> Plan {
     let mut plan = race.plan().clone();
     let has_winner =
         race.attempts().iter().any(|attempt| matches!(attempt.state, AttemptState::Usable(_)));
@@ -212,7 +212,7 @@ fn failure(trace: &Trace) -> Option<RaceFailure> {
     })
 }
 
-/// When the race started.
+/// Converts times to milliseconds since this start of the race.
 #[derive(Clone, Copy)]
 struct Clock(Duration);
 
@@ -250,7 +250,7 @@ impl Clock {
     }
 
     fn dns(self, trace: &Trace) -> Vec<DnsReport> {
-        let mut asked: Vec<(Query, DnsReport)> = Vec::new();
+        let mut queries: Vec<(Query, DnsReport)> = Vec::new();
         for step in &trace.steps {
             match &step.event {
                 Event::Output(output) => {
@@ -262,10 +262,10 @@ impl Clock {
                         answered_ms: None,
                         answer: None,
                     };
-                    asked.push((query.clone(), report));
+                    queries.push((query.clone(), report));
                 }
                 Event::Input(Input::Answer(answer)) => {
-                    let open = asked
+                    let open = queries
                         .iter_mut()
                         .find(|(query, report)| query.id == answer.id && report.answer.is_none());
                     if let Some((_, report)) = open {
@@ -276,44 +276,46 @@ impl Clock {
                 Event::Input(_) => {}
             }
         }
-        asked.into_iter().map(|(_, report)| report).collect()
+        queries.into_iter().map(|(_, report)| report).collect()
     }
 }
 
 /// Converts a duration to milliseconds, with whole microseconds as decimals. More digits are noise,
 /// and fewer hide a handshake over loopback.
 pub fn milliseconds(span: Duration) -> f64 {
-    // Memories are older than races are long: more than a number of 32 bits has of microseconds.
+    // Memory rows can be old: their age in microseconds exceeds 32 bits.
     let seconds = u32::try_from(span.as_secs()).unwrap_or(u32::MAX);
     f64::from(seconds) * 1e3 + f64::from(span.subsec_micros()) / 1e3
 }
 
 fn outcome(attempt: &Attempt) -> (Outcome, String) {
-    let place = || {
+    let rank_reasons = || {
         let reasons: Vec<String> = attempt.reasons.iter().map(ToString::to_string).collect();
         reasons.join("; ")
     };
     match &attempt.state {
-        AttemptState::UnderWay(_) | AttemptState::Complete(_) => (Outcome::UnderWay, place()),
-        AttemptState::Usable(_) => (Outcome::Won, place()),
-        AttemptState::Better(_) => (Outcome::Upgraded, place()),
+        AttemptState::UnderWay(_) | AttemptState::Complete(_) => {
+            (Outcome::UnderWay, rank_reasons())
+        }
+        AttemptState::Usable(_) => (Outcome::Won, rank_reasons()),
+        AttemptState::Better(_) => (Outcome::Upgraded, rank_reasons()),
         AttemptState::Failed { failure, .. } => (Outcome::Failed, failure.to_string()),
         AttemptState::Closed { why, completed, .. } => {
             let outcome = if completed.is_some() { Outcome::Lost } else { Outcome::Closed };
-            (outcome, closed(*why).into())
+            (outcome, close_reason(*why).into())
         }
     }
 }
 
-const fn closed(why: CloseReason) -> &'static str {
+const fn close_reason(why: CloseReason) -> &'static str {
     match why {
         CloseReason::Lost => "another attempt won",
-        CloseReason::BudgetSpent => "no answer in the time it had after the win",
-        CloseReason::Deadline => "the deadline of the race came",
-        CloseReason::Cancelled => "the caller was done",
+        CloseReason::BudgetSpent => "no answer within the time given after the win",
+        CloseReason::Deadline => "the deadline of the race expired",
+        CloseReason::Cancelled => "the caller ended the race",
         CloseReason::NetworkChanged => "the network changed",
-        CloseReason::Withdrawn => "DNS took its address back",
-        CloseReason::Silent => "no answer, and its host refused what else there was",
-        CloseReason::MadeRoom => "no answer yet, and another candidate had its turn",
+        CloseReason::Withdrawn => "DNS withdrew its address",
+        CloseReason::Silent => "no answer, and its host refused all other candidates",
+        CloseReason::MadeRoom => "no answer yet, and another candidate took its place",
     }
 }

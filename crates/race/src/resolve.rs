@@ -1,14 +1,15 @@
 //! From DNS answers to service information.
 //!
-//! A [`Resolution`] stores *facts*: which query was sent and what the answer was. Everything else
+//! A [`Resolution`] stores which queries were sent and what the answers were. Everything else
 //! (which records apply, whether the race may begin, which hints are still valid) is derived from
-//! the facts each time, so answers may arrive in any order, and a late one takes its proper place.
+//! these each time, so answers may arrive in any order, and a late one is treated as if it had been
+//! first.
 //!
 //! | rule | source |
 //! | --- | --- |
 //! | HTTPS, AAAA and A are queried at once, a family only if it has connectivity | HEv3 §4.1 |
 //! | the race begins when the preferred answers are in, or after the Resolution Delay | HEv3 §4.2 |
-//! | an answer that may have the address that worked recently is among the preferred ones | ours |
+//! | an answer that may have the address that worked recently is among the preferred ones | eyas |
 //! | AliasMode is followed, the addresses of ServiceMode targets are queried | RFC 9460 §2.4, §3 |
 //! | after the records comes what would be tried without them, unless all have ECH that is relied on | RFC 9460 §3, RFC 9848 §5.1 |
 //! | hints are used until the addresses themselves are known, and come last if there are none | RFC 9460 §7.3 |
@@ -28,7 +29,7 @@ use crate::reason::Reason;
 use crate::target::{Host, Target};
 
 mod chain;
-mod intake;
+mod filter;
 mod names;
 mod record;
 mod service;
@@ -36,11 +37,11 @@ mod service;
 #[cfg(test)]
 mod tests;
 
-pub use intake::{MAX_ADDRESSES, MAX_ALPN, MAX_ECH, MAX_RECORDS};
+pub use filter::{MAX_ADDRESSES, MAX_ALPN, MAX_ECH, MAX_RECORDS};
 pub use service::{ServiceAddress, ServiceInfo, ServiceKind};
 
 use chain::{Chain, End};
-use intake::Kept;
+use filter::FilteredAnswer;
 
 /// The maximum number of consecutive aliases (RFC 9460 §3.1 requires a limit; recursive resolvers
 /// use 8).
@@ -56,43 +57,43 @@ pub const MAX_QUESTIONS: usize = 3 * (1 + MAX_ALIASES) + 2 * (1 + MAX_NAMES);
 #[derive(Clone, Debug)]
 struct Question {
     query: Query,
-    asked: bool,
-    answer: Option<Result<Kept, DnsFailure>>,
+    sent: bool,
+    answer: Option<Result<FilteredAnswer, DnsFailure>>,
     /// Whether the answer came over protected DNS.
     is_protected: bool,
 }
 
-/// The DNS queries of one race, and the facts from their answers.
+/// The DNS queries of one race, and their answers.
 #[derive(Clone, Debug)]
 pub struct Resolution {
-    /// Whom to find, where, and under which policy.
+    /// The target, the network and the policy.
     setup: Arc<Setup>,
     questions: Vec<Question>,
     next_id: u32,
     /// When the first usable address was known.
     first_address_at: Option<Duration>,
-    known: Known,
-    /// Whether an answer has come since `known` was derived.
+    derived: Derived,
+    /// Whether an answer has arrived since `derived` was computed.
     is_stale: bool,
 }
 
-/// What the facts come to. Only an answer changes it, so it is derived once for all answers of an
-/// instant and read as often as anybody asks.
+/// What follows from the answers. Only an answer changes it, so it is derived once for all answers
+/// of an instant.
 #[derive(Clone, Debug)]
-struct Known {
+struct Derived {
     chain: Chain,
     services: Arc<Vec<ServiceInfo>>,
-    /// Some positive answer is there: an address that can be tried from here.
+    /// Whether there is a positive answer: an address that can be tried from here.
     has_address: bool,
     /// Whether the answers that the draft requires have arrived.
     is_settled: bool,
-    /// Whether nothing may begin before the records are in.
+    /// Whether nothing may begin before the records have arrived.
     waits_for_records: bool,
-    /// Whether every question has its answer.
+    /// Whether every query has been answered.
     is_complete: bool,
 }
 
-impl Known {
+impl Derived {
     const fn nothing(services: Arc<Vec<ServiceInfo>>) -> Self {
         Self {
             chain: Chain::none(),
@@ -122,37 +123,37 @@ impl Resolution {
             network: network.clone(),
             seed,
         };
-        let mut resolution = Self::unasked(Arc::new(setup));
+        let mut resolution = Self::unsent(Arc::new(setup));
         resolution.apply_answers(now);
         resolution
     }
 
     /// Returns the resolution that a race with this set-up needs.
     pub(crate) fn of(setup: Arc<Setup>, now: Duration) -> Self {
-        let mut resolution = Self::unasked(setup);
-        // Where there is something to ask, nothing follows before there is an answer.
+        let mut resolution = Self::unsent(setup);
+        // If there are queries to send, nothing can be derived before there is an answer.
         resolution.is_stale = resolution.questions.is_empty();
         resolution.apply_answers(now);
         resolution
     }
 
-    fn unasked(setup: Arc<Setup>) -> Self {
+    fn unsent(setup: Arc<Setup>) -> Self {
         let mut resolution = Self {
             setup,
             questions: Vec::new(),
             next_id: 0,
             first_address_at: None,
-            known: Known::nothing(Arc::default()),
+            derived: Derived::nothing(Arc::default()),
             is_stale: true,
         };
-        resolution.ask_first();
+        resolution.query_host();
         resolution
     }
 
     /// Returns the next query to send, or `None`. New answers can lead to new queries.
     pub fn poll_query(&mut self) -> Option<Query> {
-        let question = self.questions.iter_mut().find(|question| !question.asked)?;
-        question.asked = true;
+        let question = self.questions.iter_mut().find(|question| !question.sent)?;
+        question.sent = true;
         Some(question.query.clone())
     }
 
@@ -163,7 +164,8 @@ impl Resolution {
         self.apply_answers(now);
     }
 
-    /// Takes in an answer; others of the same instant may follow before [`Resolution::conclude`].
+    /// Stores an answer; others of the same instant may follow before
+    /// [`Resolution::apply_answers`].
     pub(crate) fn store_answer(&mut self, answer: Answer) {
         let Some(question) =
             self.questions.iter_mut().find(|question| question.query.id == answer.id)
@@ -171,17 +173,18 @@ impl Resolution {
             return;
         };
         let record_type = question.query.record_type;
-        question.asked = true;
-        question.answer = Some(answer.records.and_then(|records| Kept::of(record_type, records)));
+        question.sent = true;
+        question.answer =
+            Some(answer.records.and_then(|records| FilteredAnswer::of(record_type, records)));
         question.is_protected = answer.protected;
         self.is_stale = true;
     }
 
-    /// Draws the conclusions from all answers that were taken in.
+    /// Derives the consequences of all stored answers.
     pub(crate) fn apply_answers(&mut self, now: Duration) {
         if core::mem::take(&mut self.is_stale) {
             let chain = self.chain();
-            self.ask_what_follows(&chain);
+            self.query_references(&chain);
             self.derive(chain, now);
         }
     }
@@ -190,14 +193,14 @@ impl Resolution {
     /// without further answers. Only meaningful until the race has begun.
     pub fn next_timeout(&self) -> Option<Duration> {
         let end = self.first_address_at?.saturating_add(self.setup.policy.resolution_delay);
-        let Known { has_address, is_settled, waits_for_records, is_complete, .. } = self.known;
+        let Derived { has_address, is_settled, waits_for_records, is_complete, .. } = self.derived;
         (has_address && !is_settled && !waits_for_records && !is_complete).then_some(end)
     }
 
     /// Returns whether there is enough to begin connecting (HEv3 §4.2), or nothing more to wait
     /// for.
     pub fn may_move_on(&self, now: Duration) -> bool {
-        let Known { has_address, is_settled, waits_for_records, is_complete, .. } = self.known;
+        let Derived { has_address, is_settled, waits_for_records, is_complete, .. } = self.derived;
         let Some(first) = self.first_address_at else { return is_complete };
         let delay_is_over = now >= first.saturating_add(self.setup.policy.resolution_delay);
         is_complete || (has_address && !waits_for_records && (is_settled || delay_is_over))
@@ -206,27 +209,27 @@ impl Resolution {
     /// Returns the services known so far, in order of preference and without duplicates, including
     /// those whose addresses are not known yet.
     pub fn services(&self) -> Vec<ServiceInfo> {
-        self.known.services.to_vec()
+        self.derived.services.to_vec()
     }
 
     /// Like [`Resolution::services`], but without a copy.
     pub(crate) const fn known_services(&self) -> &Arc<Vec<ServiceInfo>> {
-        &self.known.services
+        &self.derived.services
     }
 
     /// Returns what was ignored in the answers, and why.
     pub fn notes(&self) -> Vec<Reason> {
-        let chain = &self.known.chain;
+        let chain = &self.derived.chain;
         let mut notes: Vec<Reason> =
             self.questions.iter().flat_map(|question| question.notes()).collect();
-        if self.is_given_up(chain) {
+        if self.records_unavailable(chain) {
             notes.push(Reason::RecordsUnavailable { name: chain.owner.clone() });
         }
         if service::relies_on_records(self, chain) {
             notes.push(Reason::OnlyWithEch { name: chain.owner.clone() });
         }
         notes.extend(chain.notes.iter().cloned());
-        let names = names::led_to(&chain.records, self.name()).count();
+        let names = names::referenced(&chain.records, self.name()).count();
         if names > MAX_NAMES {
             notes.push(Reason::TooManyNames { used: MAX_NAMES, ignored: names - MAX_NAMES });
         }
@@ -235,7 +238,7 @@ impl Resolution {
 
     /// Returns whether every query has been answered.
     pub const fn is_complete(&self) -> bool {
-        self.known.is_complete
+        self.derived.is_complete
     }
 
     /// Returns how queries failed, each combination of type and failure once.
@@ -244,7 +247,7 @@ impl Resolution {
         for question in &self.questions {
             let failure = match &question.answer {
                 Some(Err(failure)) => failure.clone(),
-                Some(Ok(kept)) if kept.is_empty() => DnsFailure::NoData,
+                Some(Ok(filtered)) if filtered.is_empty() => DnsFailure::NoData,
                 _ => continue,
             };
             let failure = (question.query.record_type, failure);
@@ -261,7 +264,7 @@ impl Resolution {
     }
 
     /// Queries HTTPS, AAAA and A of the host, in this order (HEv3 §4.1).
-    fn ask_first(&mut self) {
+    fn query_host(&mut self) {
         let setup = Arc::clone(&self.setup);
         let target = &setup.target;
         let Host::Name(name) = &target.host else { return };
@@ -269,30 +272,30 @@ impl Resolution {
             return;
         }
         if target.asks_https_records() {
-            self.ask(&names::https_owner(name, target.port), RecordType::Https);
+            self.query(&names::https_owner(name, target.port), RecordType::Https);
         }
-        self.ask_addresses(name);
+        self.query_addresses(name);
     }
 
-    /// Queries what the aliases and records so far lead to.
-    fn ask_what_follows(&mut self, chain: &Chain) {
+    /// Queries the names to which the aliases and records so far refer.
+    fn query_references(&mut self, chain: &Chain) {
         for alias in &chain.aliases {
-            self.ask(alias, RecordType::Https);
+            self.query(alias, RecordType::Https);
         }
         for alias in &chain.aliases {
-            self.ask_addresses(alias);
+            self.query_addresses(alias);
         }
         let setup = Arc::clone(&self.setup);
         let host = setup.target.host.name().unwrap_or_default();
-        for target in names::led_to(&chain.records, host).take(MAX_NAMES) {
-            self.ask_addresses(target);
+        for target in names::referenced(&chain.records, host).take(MAX_NAMES) {
+            self.query_addresses(target);
         }
     }
 
     /// Queries AAAA if IPv6 has connectivity, and A if IPv4 has or a PREF64 is known. If neither
-    /// has, both: the name can still be that of this machine, and the resolver knows better. An
+    /// has, both: the name can still be that of this machine, which the resolver can tell. An
     /// unwanted family is not queried, except for IPv4 addresses that a NAT64 can translate.
-    fn ask_addresses(&mut self, name: &str) {
+    fn query_addresses(&mut self, name: &str) {
         let only = self.setup.policy.only_family;
         let offline = self.setup.network.is_offline();
         let has = |family| self.setup.network.has_connectivity(family);
@@ -301,20 +304,20 @@ impl Resolution {
         let can_use_a = offline || has(Family::V4);
         let wants_a = has_nat64 || (only != Some(Family::V6) && can_use_a);
         if wants_aaaa {
-            self.ask(name, RecordType::Aaaa);
+            self.query(name, RecordType::Aaaa);
         }
         if wants_a {
-            self.ask(name, RecordType::A);
+            self.query(name, RecordType::A);
         }
     }
 
-    fn ask(&mut self, name: &str, record_type: RecordType) {
+    fn query(&mut self, name: &str, record_type: RecordType) {
         if self.question(name, record_type).is_some() || self.questions.len() >= MAX_QUESTIONS {
             return;
         }
         let query = Query { id: QueryId(self.next_id), name: name.to_owned(), record_type };
         self.next_id = self.next_id.wrapping_add(1);
-        self.questions.push(Question { query, asked: false, answer: None, is_protected: false });
+        self.questions.push(Question { query, sent: false, answer: None, is_protected: false });
     }
 
     fn question(&self, name: &str, record_type: RecordType) -> Option<&Question> {
@@ -334,22 +337,22 @@ impl Resolution {
         )
     }
 
-    /// Brings [`Known`] up to date with the facts.
+    /// Brings [`Derived`] up to date with the answers.
     fn derive(&mut self, chain: Chain, now: Duration) {
         let services = self.services_of(&chain);
-        // Records that anybody can withhold are not worth waiting for; behind protected DNS only
+        // Records that any attacker can withhold are not worth waiting for; with protected DNS only
         // the zone can (HEv3 §6.3).
         let relies = self.setup.policy.rely_on_ech && self.is_protected(&chain);
-        self.known = Known {
+        self.derived = Derived {
             has_address: services.iter().any(|service| self.is_usable(service)),
             is_settled: self.is_settled(&chain, &services)
-                && !self.awaits_what_worked(&services, now),
+                && !self.awaits_known_good(&services, now),
             waits_for_records: relies && chain.end == End::Pending,
             is_complete: self.questions.iter().all(|question| question.answer.is_some()),
             services: Arc::new(services),
             chain,
         };
-        if self.known.has_address && self.first_address_at.is_none() {
+        if self.derived.has_address && self.first_address_at.is_none() {
             self.first_address_at = Some(now);
         }
     }
@@ -367,7 +370,7 @@ impl Resolution {
                     Origin::Localhost
                 )]
             }
-            Host::Name(_) if self.is_given_up(chain) => Vec::new(),
+            Host::Name(_) if self.records_unavailable(chain) => Vec::new(),
             Host::Name(_) => service::list(self, chain),
         }
     }
@@ -384,17 +387,17 @@ impl Resolution {
 
     /// Returns whether everything that the draft requires is known: service information, and for a
     /// service that it names, the answer of the preferred family. Addresses to which no record
-    /// leads do not count while there are records, nor do hints that DNS denies: they are used
+    /// leads do not count while there are records, nor do hints that contradict DNS: they are used
     /// last.
     fn is_settled(&self, chain: &Chain, services: &[ServiceInfo]) -> bool {
         let has_records = !chain.records.is_empty();
         let counts = |service: &&ServiceInfo| !has_records || service.priority().is_some();
-        let stands = |address: &ServiceAddress| {
+        let is_usable_now = |address: &ServiceAddress| {
             address.origin != Origin::DeniedHint && self.can_use(address)
         };
         chain.end != End::Pending
             && services.iter().filter(counts).any(|service| {
-                service.addresses.iter().any(stands) && self.has_preferred_family(service)
+                service.addresses.iter().any(is_usable_now) && self.has_preferred_family(service)
             })
     }
 
@@ -410,23 +413,23 @@ impl Resolution {
                 .is_none_or(|question| question.answer.is_some())
     }
 
-    /// Returns whether an address that worked recently may still be in an answer to come, and none
-    /// that did is known yet. Without this, an answer of the other family that is ahead by a
-    /// microsecond would cost a Connection Attempt Delay wherever that family is broken.
-    fn awaits_what_worked(&self, services: &[ServiceInfo], now: Duration) -> bool {
+    /// Returns whether an address that worked recently may still be in a pending answer, and none
+    /// of those is known yet. Without this, an answer of the other family that arrives a
+    /// microsecond earlier would cost a Connection Attempt Delay wherever that family is broken.
+    fn awaits_known_good(&self, services: &[ServiceInfo], now: Duration) -> bool {
         let mut worked = self.setup.view.worked(now);
         let is_known =
             |ip| services.iter().flat_map(|service| &service.addresses).any(|one| one.ip == ip);
-        let is_due = |ip| {
+        let is_pending = |ip| {
             let wanted = RecordType::of(Family::of(ip));
             let mut of_type = self.questions.iter().filter(|one| one.query.record_type == wanted);
             of_type.any(|question| question.answer.is_none())
         };
-        !worked.clone().any(is_known) && worked.any(is_due)
+        !worked.clone().any(is_known) && worked.any(is_pending)
     }
 
     /// Returns whether the caller relies on the records and they are unavailable (RFC 9460 §3.1).
-    fn is_given_up(&self, chain: &Chain) -> bool {
+    fn records_unavailable(&self, chain: &Chain) -> bool {
         let relies = self.setup.policy.rely_on_ech && self.is_protected(chain);
         relies && chain.end == End::Unavailable
     }
@@ -453,13 +456,13 @@ impl Resolution {
 impl Question {
     /// Returns the unused parts of the answer.
     fn notes(&self) -> impl Iterator<Item = Reason> + '_ {
-        let kept = self.answer.as_ref().and_then(|answer| answer.as_ref().ok());
-        kept.into_iter().flat_map(|kept| kept.notes(&self.query))
+        let filtered = self.answer.as_ref().and_then(|answer| answer.as_ref().ok());
+        filtered.into_iter().flat_map(|filtered| filtered.notes(&self.query))
     }
 }
 
 /// Returns whether a failure means that there is no record, rather than that no server could be
-/// asked.
+/// queried.
 fn is_negative(failure: &DnsFailure) -> bool {
     matches!(failure, DnsFailure::NoData | DnsFailure::NoSuchName)
 }

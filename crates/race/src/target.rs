@@ -278,7 +278,7 @@ impl Service {
             Self::Plain { alpn, .. } => {
                 let carried = |protocol: &&Alpn| transport.carries(protocol);
                 let carried: Vec<Alpn> = alpn.iter().filter(carried).cloned().collect();
-                // Whoever names one alone means it, whatever it is usually carried by.
+                // If none fits, the caller means them anyway, whatever usually carries them.
                 if carried.is_empty() { alpn.clone() } else { carried }
             }
         }

@@ -116,14 +116,14 @@ impl Recorder {
 
     /// Like [`Race::handle_input`].
     pub fn handle_input(&mut self, now: Duration, input: Input) {
-        self.note(now, || Event::Input(input.clone()));
+        self.record(now, || Event::Input(input.clone()));
         self.race.handle_input(now, input);
     }
 
     /// Like [`Race::poll_output`].
     pub fn poll_output(&mut self, now: Duration) -> Output {
         let output = self.race.poll_output(now);
-        self.note(now, || Event::Output(Box::new(output.clone())));
+        self.record(now, || Event::Output(Box::new(output.clone())));
         output
     }
 
@@ -142,7 +142,7 @@ impl Recorder {
         self.trace
     }
 
-    fn note(&mut self, at: Duration, event: impl FnOnce() -> Event) {
+    fn record(&mut self, at: Duration, event: impl FnOnce() -> Event) {
         if self.trace.steps.len() < MAX_STEPS {
             self.trace.steps.push(Step { at, event: event() });
         }

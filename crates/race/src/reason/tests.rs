@@ -100,7 +100,7 @@ fn of_order() -> Vec<(Reason, &'static str)> {
         ),
         (
             Reason::BesideRecords { name: name() },
-            "not as the HTTPS records of example.com say, but as if there were none: after those that they name",
+            "ignores the HTTPS records of example.com, as if there were none: tried after those that they name",
         ),
         (Reason::Ech, "its record has an ECH configuration, which is required"),
     ]
@@ -127,14 +127,14 @@ fn of_addresses() -> Vec<(Reason, &'static str)> {
             "represents 192.0.2.1 through the network's NAT64 prefix 64:ff9b::/96",
         ),
         (Reason::Literal, "the address was given"),
-        (Reason::Localhost, "localhost is this machine; DNS is not asked"),
+        (Reason::Localhost, "localhost is this machine; DNS is not queried"),
         (Reason::NoRoute { family: Family::V6 }, "this network has no IPv6 route"),
-        (Reason::FamilyNotAllowed { family: Family::V6 }, "IPv6 was not asked for"),
+        (Reason::FamilyNotAllowed { family: Family::V6 }, "IPv6 was not requested"),
         (
             Reason::NotInRecord { name: name(), transport, listed: vec!["h2".into()] },
             "the HTTPS record for example.com lists h2, none of which is supported over quic here",
         ),
-        (Reason::NotSpoken { transport }, "the target is not reached over quic"),
+        (Reason::NotSpoken { transport }, "the target does not support quic"),
         (
             Reason::AlwaysSecure { transport },
             "quic always encrypts, but an unencrypted connection was requested",
@@ -151,7 +151,7 @@ fn of_bounds() -> Vec<(Reason, &'static str)> {
         ),
         (
             Reason::NotUnicast { name: name(), record_type, ignored: 2 },
-            "AAAA answer for example.com: 2 ignored, no peer can have such an address",
+            "AAAA answer for example.com: 2 ignored: not unicast addresses",
         ),
         (
             Reason::TooManyCandidates { used: 256, ignored: 44 },

@@ -1,4 +1,4 @@
-//! The sentences.
+//! The sentences with which reasons are displayed.
 
 use core::{fmt, time::Duration};
 
@@ -6,10 +6,10 @@ use super::{AddressRule, Reason, RecordFault};
 use crate::candidate::{Alpn, Family};
 use crate::evidence::Cause;
 
-/// A family with its usual name.
-struct Named(Family);
+/// The usual name of an address family.
+struct FamilyName(Family);
 
-impl fmt::Display for Named {
+impl fmt::Display for FamilyName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
             Family::V4 => "IPv4",
@@ -18,10 +18,10 @@ impl fmt::Display for Named {
     }
 }
 
-/// A span of time, as coarse as people say it: `85 ms`, `4 s`, `4 min`, `2 h`, `2 days`.
-struct Span(Duration);
+/// A duration rounded for reading: `85 ms`, `4 s`, `4 min`, `2 h`, `2 days`.
+struct Approximate(Duration);
 
-impl fmt::Display for Span {
+impl fmt::Display for Approximate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const MINUTE: u64 = 60;
         const HOUR: u64 = 60 * MINUTE;
@@ -41,7 +41,7 @@ impl fmt::Display for Span {
     }
 }
 
-/// Names divided by commas, or a word for none.
+/// Protocol names separated by commas, or `nothing`.
 struct Alpns<'a>(&'a [Alpn]);
 
 impl fmt::Display for Alpns<'_> {
@@ -50,7 +50,7 @@ impl fmt::Display for Alpns<'_> {
     }
 }
 
-/// Things divided by commas.
+/// Items separated by commas.
 struct List<'a, T>(&'a [T]);
 
 impl<T: fmt::Display> fmt::Display for List<'_, T> {
@@ -64,35 +64,35 @@ impl<T: fmt::Display> fmt::Display for List<'_, T> {
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.say_memory(f)
+        self.write_memory(f)
     }
 }
 
 impl Reason {
     /// Writes what the memory knows, and its consequences.
-    fn say_memory(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_memory(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::KnownGood { rtt: None } => f.write_str("worked recently on this network"),
             Self::KnownGood { rtt: Some(rtt) } => {
-                write!(f, "worked recently on this network, round trip {}", Span(*rtt))
+                write!(f, "worked recently on this network, round trip {}", Approximate(*rtt))
             }
             Self::KnownBad { cause, retest_in } => {
-                write!(f, "{} recently; retest in {}", Failed(*cause), Span(*retest_in))
+                write!(f, "{} recently; retest in {}", FailureVerb(*cause), Approximate(*retest_in))
             }
             Self::RetestDue { cause } => write!(
                 f,
                 "{} earlier; due for a retest beside a working connection",
-                Failed(*cause)
+                FailureVerb(*cause)
             ),
             Self::NetworkSilent { transport, family, port: 0, silent_hosts } => write!(
                 f,
                 "{transport} over {} has been silent on this network for {silent_hosts} other hosts",
-                Named(*family)
+                FamilyName(*family)
             ),
             Self::NetworkSilent { transport, family, port, silent_hosts } => write!(
                 f,
                 "{transport} to port {port} over {} has been silent on this network for {silent_hosts} other hosts",
-                Named(*family)
+                FamilyName(*family)
             ),
             Self::Probe { one_in } => {
                 write!(f, "one race in {one_in} probes it again beside a working connection")
@@ -102,21 +102,21 @@ impl Reason {
                 "this network loses packets ({} of the last {} handshakes retransmitted): the head start is at least {}, and an unanswered attempt is repeated up to {second_tries} times",
                 loss.sent_again,
                 loss.handshakes,
-                Span(*head_start)
+                Approximate(*head_start)
             ),
             Self::MoreWanted { than, family } => write!(
                 f,
                 "{than} over {} works, but this one is preferred and untried: tried beside the working connection",
-                Named(*family)
+                FamilyName(*family)
             ),
             Self::NotStarted => f.write_str("not started: the race was over"),
             Self::LastResort => f.write_str("tried anyway, because nothing else is left"),
-            _ => self.say_order(f),
+            _ => self.write_order(f),
         }
     }
 
     /// Writes reasons from the policy, the records and the addresses.
-    fn say_order(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_order(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::FirstChoice { transport } => {
                 write!(f, "{transport} is the most preferred transport")
@@ -125,35 +125,35 @@ impl Reason {
                 write!(f, "{transport} is the most preferred transport left")
             }
             Self::HeadStart { of, delay, rtt: None } => {
-                write!(f, "{of} is preferred and gets a head start of {}", Span(*delay))
+                write!(f, "{of} is preferred and gets a head start of {}", Approximate(*delay))
             }
             Self::HeadStart { of, delay, rtt: Some(rtt) } => write!(
                 f,
                 "{of} is preferred and gets a head start of {}, from a round trip of {}",
-                Span(*delay),
-                Span(*rtt)
+                Approximate(*delay),
+                Approximate(*rtt)
             ),
             Self::HeadStartCut { of, delay, rtt, other, needs } => write!(
                 f,
                 "{of} is preferred, but with a round trip of {} its head start is only {}: {other} needs no more than {}",
-                Span(*rtt),
-                Span(*delay),
-                Span(*needs)
+                Approximate(*rtt),
+                Approximate(*delay),
+                Approximate(*needs)
             ),
             Self::AttemptDelay { delay, rtt: None } => {
-                write!(f, "starts {} after the previous attempt", Span(*delay))
+                write!(f, "starts {} after the previous attempt", Approximate(*delay))
             }
             Self::AttemptDelay { delay, rtt: Some(rtt) } => write!(
                 f,
                 "starts {} after the previous attempt, from a round trip of {}",
-                Span(*delay),
-                Span(*rtt)
+                Approximate(*delay),
+                Approximate(*rtt)
             ),
             Self::SecondTry { after } => {
                 write!(
                     f,
                     "tried again beside attempts that had been unanswered for {}",
-                    Span(*after)
+                    Approximate(*after)
                 )
             }
             Self::Service { name, priority, shuffled } => {
@@ -166,12 +166,12 @@ impl Reason {
             Self::NoRecordLeadsHere { name } => {
                 write!(
                     f,
-                    "address of {name}, which no HTTPS record names: after those that one names"
+                    "address of {name}, which no HTTPS record names: tried after those that one names"
                 )
             }
             Self::BesideRecords { name } => write!(
                 f,
-                "not as the HTTPS records of {name} say, but as if there were none: after those that they name"
+                "ignores the HTTPS records of {name}, as if there were none: tried after those that they name"
             ),
             Self::Ech => f.write_str("its record has an ECH configuration, which is required"),
             Self::QuicUnannounced => {
@@ -179,14 +179,14 @@ impl Reason {
             }
             Self::AddressRule { rule } => write!(f, "after the previous address: {rule}"),
             Self::FamilyTurn { family } => {
-                write!(f, "{}'s turn: the families alternate", Named(*family))
+                write!(f, "{}'s turn: the families alternate", FamilyName(*family))
             }
-            _ => self.say_address(f),
+            _ => self.write_address(f),
         }
     }
 
     /// Writes where an address comes from, and why it is not suitable.
-    fn say_address(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_address(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Hint { name } => {
                 write!(f, "hint of the HTTPS record, until the address of {name} itself is known")
@@ -200,12 +200,12 @@ impl Reason {
                 "represents {from} through the network's NAT64 prefix {prefix}/{prefix_len}"
             ),
             Self::Literal => f.write_str("the address was given"),
-            Self::Localhost => f.write_str("localhost is this machine; DNS is not asked"),
+            Self::Localhost => f.write_str("localhost is this machine; DNS is not queried"),
             Self::NoRoute { family } => {
-                write!(f, "this network has no {} route", Named(*family))
+                write!(f, "this network has no {} route", FamilyName(*family))
             }
             Self::FamilyNotAllowed { family } => {
-                write!(f, "{} was not asked for", Named(*family))
+                write!(f, "{} was not requested", FamilyName(*family))
             }
             Self::NotInAnyRecord { transport, wanted } => write!(
                 f,
@@ -218,7 +218,7 @@ impl Reason {
                 Alpns(listed)
             ),
             Self::NotSpoken { transport } => {
-                write!(f, "the target is not reached over {transport}")
+                write!(f, "the target does not support {transport}")
             }
             Self::Lacking { transport, why } => {
                 write!(f, "{transport} cannot be used here: {why}")
@@ -229,12 +229,12 @@ impl Reason {
                     "{transport} always encrypts, but an unencrypted connection was requested"
                 )
             }
-            _ => self.say_bounds(f),
+            _ => self.write_limits(f),
         }
     }
 
-    /// Writes what exceeded limits.
-    fn say_bounds(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// Writes which limits were exceeded.
+    fn write_limits(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooManyAddresses { name, record_type, used, ignored } => {
                 let of = record_type.name();
@@ -245,10 +245,7 @@ impl Reason {
             }
             Self::NotUnicast { name, record_type, ignored } => {
                 let of = record_type.name();
-                write!(
-                    f,
-                    "{of} answer for {name}: {ignored} ignored, no peer can have such an address"
-                )
+                write!(f, "{of} answer for {name}: {ignored} ignored: not unicast addresses")
             }
             Self::TooManyRecords { name, used, ignored } => {
                 write!(f, "{name} has {} HTTPS records: {used} are used", used + ignored)
@@ -259,13 +256,13 @@ impl Reason {
             Self::TooManyCandidates { used, ignored } => {
                 write!(f, "there are {} candidates: {used} are used", used + ignored)
             }
-            _ => self.say_records(f),
+            _ => self.write_records(f),
         }
     }
 
     /// Writes what is wrong with records. This is the last link of the chain: a variant without its
     /// own sentence shows its fields.
-    fn say_records(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_records(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::MandatoryUnknown { name, keys } => write!(
                 f,
@@ -300,19 +297,19 @@ impl Reason {
     }
 }
 
-/// A cause as a verb in the past.
-struct Failed(Cause);
+/// A cause as a verb in the past tense.
+struct FailureVerb(Cause);
 
-impl fmt::Display for Failed {
+impl fmt::Display for FailureVerb {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
             Cause::Refused => "refused",
             Cause::Unreachable => "could not be reached",
             Cause::Silent => "was silent",
-            Cause::Reset => "broke off",
+            Cause::Reset => "was reset",
             Cause::Tls => "failed in the TLS handshake",
             Cause::Certificate => "had a certificate that was not accepted",
-            Cause::Protocol => "broke the protocol",
+            Cause::Protocol => "violated the protocol",
             Cause::Deadline => "was too slow",
             Cause::Unsupported => "is not supported by this machine",
             Cause::Local => "failed at a limit of this machine",

@@ -139,7 +139,7 @@ impl From<&Report> for RaceJson {
             attempts: report.attempts.iter().map(attempt).collect(),
             from_memory: report.from_memory,
             upgraded_to: report.upgraded_to.as_ref().map(|upgrade| upgrade.transport.name()),
-            dns: report.dns.iter().map(question).collect(),
+            dns: report.dns.iter().map(query).collect(),
         }
     }
 }
@@ -181,14 +181,14 @@ fn attempt(attempt: &AttemptReport) -> AttemptJson {
     }
 }
 
-fn question(question: &DnsReport) -> DnsJson {
+fn query(query: &DnsReport) -> DnsJson {
     DnsJson {
-        name: question.name.clone(),
-        record_type: question.record_type.name(),
-        asked_ms: question.asked_ms,
-        answered_ms: question.answered_ms,
-        records: question.records(),
-        failure: question.failure().map(|failure| failure.name()),
+        name: query.name.clone(),
+        record_type: query.record_type.name(),
+        asked_ms: query.asked_ms,
+        answered_ms: query.answered_ms,
+        records: query.records(),
+        failure: query.failure().map(|failure| failure.name()),
     }
 }
 

@@ -69,11 +69,11 @@ impl MemoryRowJson {
         config: &Config,
     ) -> Vec<Self> {
         let names = names(records);
-        let wanted = records.iter().filter(|record| host.is_none() || record.key.host() == host);
-        let mut rows: Vec<Self> = wanted
+        let selected = records.iter().filter(|record| host.is_none() || record.key.host() == host);
+        let mut rows: Vec<Self> = selected
             .flat_map(|record| {
                 let name = names.get(&record.key.network);
-                let mut rows = of_record(record, now, config);
+                let mut rows = rows_of(record, now, config);
                 rows.iter_mut().for_each(|row| row.network_name = name.cloned());
                 rows
             })
@@ -93,7 +93,7 @@ fn names(records: &[Record]) -> BTreeMap<NetworkId, String> {
 }
 
 /// Converts a record; one whose key and entry disagree is damaged and ignored.
-fn of_record(record: &Record, now: Duration, config: &Config) -> Vec<MemoryRowJson> {
+fn rows_of(record: &Record, now: Duration, config: &Config) -> Vec<MemoryRowJson> {
     let mut row = MemoryRowJson { network: record.key.network.0.clone(), ..Default::default() };
     match (&record.key.subject, &record.entry) {
         (Subject::Peer { host, transport, security, address }, Entry::Peer(peer)) => {
@@ -103,21 +103,22 @@ fn of_record(record: &Record, now: Duration, config: &Config) -> Vec<MemoryRowJs
             row.address = address.to_string();
             row.rtt_ms = peer.round_trip.map(|round_trip| milliseconds(round_trip.smoothed));
             let verdicts = peer.verdicts(*security, now, config);
-            let of = |(secured, verdict)| of_peer(row.clone(), peer, secured, verdict, now, config);
-            verdicts.into_iter().map(of).collect()
+            let row_of =
+                |(secured, verdict)| peer_row(row.clone(), peer, secured, verdict, now, config);
+            verdicts.into_iter().map(row_of).collect()
         }
         (Subject::Path { transport, family, port }, Entry::Path(path)) => {
             row.transport = transport.name();
             row.address = alloc::format!("{family}:{port}");
             row.strikes = u32::try_from(path.silent.len()).unwrap_or(u32::MAX);
             row.age_ms = milliseconds(now.saturating_sub(path.at));
-            vec![of_path(row, path, now, config)]
+            vec![path_row(row, path, now, config)]
         }
         _ => Vec::new(),
     }
 }
 
-fn of_peer(
+fn peer_row(
     mut row: MemoryRowJson,
     peer: &PeerEntry,
     secured: Option<&Secured>,
@@ -153,7 +154,7 @@ fn of_peer(
     row
 }
 
-fn of_path(
+fn path_row(
     mut row: MemoryRowJson,
     path: &PathEntry,
     now: Duration,

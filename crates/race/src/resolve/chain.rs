@@ -2,22 +2,22 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::intake::Kept;
-use super::record::{Judged, ServiceRecord, judge};
+use super::filter::FilteredAnswer;
+use super::record::{Interpretation, ServiceRecord, interpret};
 use super::{MAX_ALIASES, is_negative};
 use crate::dns::DnsFailure;
 use crate::reason::Reason;
 
-/// Where the aliases lead, as far as the answers say.
+/// The chain of aliases, as far as it is known from the answers.
 #[derive(Clone, Debug)]
 pub(super) struct Chain {
-    /// The name whose HTTPS records were asked last.
+    /// The name whose HTTPS records were queried last.
     pub(super) owner: String,
-    /// The aliases' targets, in order.
+    /// The targets of the aliases, in order.
     pub(super) aliases: Vec<String>,
-    /// What stands at the end.
+    /// How far the end of the chain is known.
     pub(super) end: End,
-    /// The ServiceMode records there, best first.
+    /// The ServiceMode records at the end, most preferred first.
     pub(super) records: Vec<ServiceRecord>,
     /// What was ignored.
     pub(super) notes: Vec<Reason>,
@@ -26,11 +26,11 @@ pub(super) struct Chain {
 /// How far the chain is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// The answer for the last name is not in.
+    /// The answer for the last name is pending.
     Pending,
-    /// The last name has answered, with records or without.
+    /// The last name has been answered, with records or without.
     Known,
-    /// The last name could not be asked.
+    /// The last name could not be queried.
     Unavailable,
 }
 
@@ -50,12 +50,12 @@ impl Chain {
     pub(super) fn follow<'a>(
         owner: String,
         seed: u64,
-        answer: impl Fn(&str) -> Option<&'a Result<Kept, DnsFailure>>,
+        answer: impl Fn(&str) -> Option<&'a Result<FilteredAnswer, DnsFailure>>,
     ) -> Self {
         let mut chain = Self { owner, end: End::Pending, ..Self::none() };
         let first = chain.owner.clone();
         loop {
-            let judged = match answer(&chain.owner) {
+            let interpretation = match answer(&chain.owner) {
                 None => return chain,
                 Some(Err(failure)) => {
                     // A malformed set counts as no set (RFC 9460 §2.2), regardless of its sender.
@@ -63,15 +63,17 @@ impl Chain {
                     chain.end = if is_none { End::Known } else { End::Unavailable };
                     return chain;
                 }
-                Some(Ok(kept)) => judge(&chain.owner, &kept.records, seed, &mut chain.notes),
+                Some(Ok(filtered)) => {
+                    interpret(&chain.owner, &filtered.records, seed, &mut chain.notes)
+                }
             };
-            let target = match judged {
-                Judged::Services(records) => {
+            let target = match interpretation {
+                Interpretation::Services(records) => {
                     chain.records = records;
                     chain.end = End::Known;
                     return chain;
                 }
-                Judged::Alias(target) => target,
+                Interpretation::Alias(target) => target,
             };
             if target == first || chain.aliases.contains(&target) {
                 return chain.broken(Reason::AliasLoop { name: target });

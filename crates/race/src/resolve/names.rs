@@ -4,13 +4,13 @@ use alloc::{format, string::String};
 
 use super::record::ServiceRecord;
 
-/// The port whose HTTPS records stand at the host's own name (RFC 9460 §9.1).
+/// The port whose HTTPS records are owned by the host's own name (RFC 9460 §9.1).
 const DEFAULT_PORT: u16 = 443;
 
-/// Octets of a name in presentation form, without the trailing dot (RFC 1035 §2.3.4).
+/// The maximum length of a name in presentation form, without the trailing dot (RFC 1035 §2.3.4).
 const MAX_NAME: usize = 253;
 
-/// Octets of a label (RFC 1035 §2.3.4).
+/// The maximum length of a label in octets (RFC 1035 §2.3.4).
 const MAX_LABEL: usize = 63;
 
 /// Returns the owner name of the HTTPS records of this host and port: Port Prefix Naming (RFC 9460
@@ -29,9 +29,9 @@ pub(super) fn target_name(name: &str) -> Option<String> {
     fits.then(|| name.to_ascii_lowercase())
 }
 
-/// Returns the names other than the host's own that the records lead to, each once, best record
-/// first.
-pub(super) fn led_to<'a>(
+/// Returns the names other than the host's own to which the records refer, each once, most
+/// preferred record first.
+pub(super) fn referenced<'a>(
     records: &'a [ServiceRecord],
     host: &'a str,
 ) -> impl Iterator<Item = &'a str> {

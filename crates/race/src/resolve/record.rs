@@ -3,7 +3,7 @@
 use alloc::{string::String, vec::Vec};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::intake::MAX_ECH;
+use super::filter::MAX_ECH;
 use super::names::target_name;
 use crate::candidate::Alpn;
 use crate::dns::{HttpsRecord, RecordType};
@@ -19,8 +19,8 @@ const IPV4_HINT: u16 = 4;
 const ECH: u16 = 5;
 const IPV6_HINT: u16 = 6;
 
-/// Unknown mandatory keys that a note names.
-const KEYS_TOLD: usize = 8;
+/// The maximum number of unknown mandatory keys listed in a note.
+const MAX_KEYS_LISTED: usize = 8;
 
 /// The default protocol of HTTPS records (RFC 9460 §9.2).
 const DEFAULT_ALPN: &str = "http/1.1";
@@ -52,24 +52,24 @@ impl ServiceRecord {
     }
 }
 
-/// What a set of records comes to.
-pub(super) enum Judged {
-    /// AliasMode: go on at this name.
+/// The meaning of a set of records.
+pub(super) enum Interpretation {
+    /// AliasMode: continue at this name.
     Alias(String),
-    /// ServiceMode: these, in the order of preference; perhaps none.
+    /// ServiceMode: the usable records in order of preference; possibly none.
     Services(Vec<ServiceRecord>),
 }
 
-/// Reads the records of `owner`; what is ignored is noted.
-pub(super) fn judge(
+/// Interprets the records of `owner`, and adds a note about each that is ignored.
+pub(super) fn interpret(
     owner: &str,
     records: &[HttpsRecord],
-    draw_from: u64,
+    seed: u64,
     notes: &mut Vec<Reason>,
-) -> Judged {
+) -> Interpretation {
     // ServiceMode records beside an alias are ignored (RFC 9460 §2.4.1).
     if records.iter().any(|record| record.priority == 0) {
-        return alias(owner, records, draw_from, notes);
+        return alias(owner, records, seed, notes);
     }
     let mut services: Vec<ServiceRecord> = Vec::new();
     for record in records {
@@ -79,13 +79,18 @@ pub(super) fn judge(
             Err(note) => notes.push(note),
         }
     }
-    services.sort_by_cached_key(|service| (service.priority, shuffle_key(service, draw_from)));
-    Judged::Services(services)
+    services.sort_by_cached_key(|service| (service.priority, shuffle_key(service, seed)));
+    Interpretation::Services(services)
 }
 
 /// Returns one alias of the set; several are an error of the zone, and one is chosen at random (RFC
 /// 9460 §2.4.2).
-fn alias(owner: &str, records: &[HttpsRecord], draw_from: u64, notes: &mut Vec<Reason>) -> Judged {
+fn alias(
+    owner: &str,
+    records: &[HttpsRecord],
+    seed: u64,
+    notes: &mut Vec<Reason>,
+) -> Interpretation {
     let mut targets: Vec<String> = Vec::new();
     for record in records.iter().filter(|record| record.priority == 0) {
         let name = || owner.into();
@@ -98,16 +103,21 @@ fn alias(owner: &str, records: &[HttpsRecord], draw_from: u64, notes: &mut Vec<R
             notes.push(Reason::MalformedRecord { name: name(), fault });
         }
     }
-    match targets.into_iter().min_by_key(|target| seed::draw(draw_from, target.as_bytes())) {
-        Some(target) => Judged::Alias(target),
-        None => Judged::Services(Vec::new()),
+    match targets.into_iter().min_by_key(|target| seed::draw(seed, target.as_bytes())) {
+        Some(target) => Interpretation::Alias(target),
+        None => Interpretation::Services(Vec::new()),
     }
 }
 
 fn service(owner: &str, record: &HttpsRecord) -> Result<ServiceRecord, Reason> {
     let malformed = |fault| Reason::MalformedRecord { name: owner.into(), fault };
-    let unknown: Vec<u16> =
-        record.mandatory.iter().copied().filter(|key| *key > IPV6_HINT).take(KEYS_TOLD).collect();
+    let unknown: Vec<u16> = record
+        .mandatory
+        .iter()
+        .copied()
+        .filter(|key| *key > IPV6_HINT)
+        .take(MAX_KEYS_LISTED)
+        .collect();
     if !unknown.is_empty() {
         return Err(Reason::MandatoryUnknown { name: owner.into(), keys: unknown });
     }
@@ -147,16 +157,16 @@ fn is_present(record: &HttpsRecord, key: u16) -> bool {
         ALPN => !record.alpn.is_empty(),
         NO_DEFAULT_ALPN => record.no_default_alpn,
         PORT => record.port.is_some(),
-        // Hints that no peer can have were taken out, but they were there.
+        // Hints may have been filtered out, but the key was present.
         IPV4_HINT | IPV6_HINT => true,
         ECH => record.ech.is_some(),
         MANDATORY.. => false,
     }
 }
 
-/// Orders records of equal priority by the seed and by what they say, so that the order in which
-/// the server sent them does not count.
-fn shuffle_key(service: &ServiceRecord, draw_from: u64) -> u64 {
+/// Orders records of equal priority by the seed and their content, so that the order in which the
+/// server sent them does not matter.
+fn shuffle_key(service: &ServiceRecord, seed: u64) -> u64 {
     let mut content: Vec<u8> = service.name.as_bytes().to_vec();
     content.extend(service.port.unwrap_or(0).to_be_bytes());
     for protocol in &service.alpn {
@@ -164,5 +174,5 @@ fn shuffle_key(service: &ServiceRecord, draw_from: u64) -> u64 {
         content.extend(protocol.as_bytes());
     }
     content.extend(service.ech.iter().flatten());
-    seed::draw(draw_from, &content)
+    seed::draw(seed, &content)
 }

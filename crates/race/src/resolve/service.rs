@@ -1,4 +1,4 @@
-//! Derives the services from the facts.
+//! Derives the services from the answers.
 
 use alloc::{
     string::{String, ToString},
@@ -14,7 +14,7 @@ use super::{MAX_ADDRESSES, RecordType, Resolution, is_negative};
 use crate::candidate::{Alpn, Family, Origin};
 use crate::target::Target;
 
-/// What `localhost` means (RFC 6761 §6.3).
+/// The addresses of `localhost` (RFC 6761 §6.3).
 pub(super) const LOCALHOST: [(IpAddr, u32); 2] =
     [(IpAddr::V6(Ipv6Addr::LOCALHOST), 0), (IpAddr::V4(Ipv4Addr::LOCALHOST), 0)];
 
@@ -122,9 +122,9 @@ pub(super) fn list(resolution: &Resolution, chain: &Chain) -> Vec<ServiceInfo> {
     services
 }
 
-/// Returns whether only what the records lead to may be tried: the caller relies on ECH, and each
-/// of them has it (RFC 9848 §5.1). An attacker who can forge the answers can omit ECH from them,
-/// but with a client that bypasses those with ECH this would not even be necessary.
+/// Returns whether only services of the records may be tried: the caller relies on ECH, and each of
+/// them has it (RFC 9848 §5.1). An attacker who can forge the answers can omit ECH from them, but
+/// if the client bypassed the records with ECH, this would not even be necessary.
 pub(super) fn relies_on_records(resolution: &Resolution, chain: &Chain) -> bool {
     resolution.setup.policy.rely_on_ech
         && !chain.records.is_empty()
@@ -142,18 +142,18 @@ fn addresses(
     let mut list = AddressList::default();
     let mut denied: Vec<IpAddr> = Vec::new();
     let network = &resolution.setup.network;
-    let as_sorted = |ip: &IpAddr| match ip {
+    let original = |ip: &IpAddr| match ip {
         IpAddr::V6(ip) => network.desynthesised(*ip),
         IpAddr::V4(_) => *ip,
     };
     for record_type in [RecordType::Aaaa, RecordType::A] {
         let hints = record.into_iter().flat_map(|record| record.hints(record_type));
         match answered(resolution, name, record_type) {
-            Some([]) => denied.extend(hints.map(|ip| as_sorted(&ip))),
+            Some([]) => denied.extend(hints.map(|ip| original(&ip))),
             Some(answer) => {
-                answer.iter().for_each(|ip| list.add(as_sorted(ip), Origin::Address));
+                answer.iter().for_each(|ip| list.add(original(ip), Origin::Address));
             }
-            None => hints.for_each(|ip| list.add(as_sorted(&ip), Origin::Hint)),
+            None => hints.for_each(|ip| list.add(original(&ip), Origin::Hint)),
         }
     }
     denied.into_iter().for_each(|ip| list.add(ip, Origin::DeniedHint));
@@ -168,12 +168,12 @@ fn answered<'a>(
     record_type: RecordType,
 ) -> Option<&'a [IpAddr]> {
     match resolution.question(name, record_type)?.answer.as_ref()? {
-        Ok(kept) => Some(&kept.addresses),
+        Ok(filtered) => Some(&filtered.addresses),
         Err(failure) => is_negative(failure).then_some(&[]),
     }
 }
 
-/// Addresses, each once, and no more of a family than are used.
+/// Addresses without duplicates, limited per family.
 #[derive(Default)]
 struct AddressList {
     addresses: Vec<ServiceAddress>,

@@ -21,10 +21,10 @@ pub struct Journal {
     steps: usize,
 }
 
-/// Room for the calls of a race in which little happens.
+/// The initial capacity, enough for the calls of a simple race.
 const USUAL_CALLS: usize = 12;
 
-/// Calls of the race at one time.
+/// A call of the race, or several in a row.
 #[derive(Clone, Debug)]
 struct Call {
     at: Duration,
@@ -35,7 +35,7 @@ struct Call {
 enum Kind {
     /// `handle_input`.
     Input(Input),
-    /// `poll_output`, so often in a row.
+    /// `poll_output`, this many times in a row.
     Polls(u32),
 }
 
@@ -92,18 +92,18 @@ impl Journal {
         Trace { header, steps }
     }
 
-    fn run(&self, mut see: impl FnMut(Step)) -> Race {
+    fn run(&self, mut emit: impl FnMut(Step)) -> Race {
         let mut race = Race::new(Arc::clone(&self.setup), self.started_at);
         for Call { at, kind } in &self.calls {
             match kind {
                 Kind::Input(input) => {
                     race.handle_input(*at, input.clone());
-                    see(Step { at: *at, event: Event::Input(input.clone()) });
+                    emit(Step { at: *at, event: Event::Input(input.clone()) });
                 }
                 Kind::Polls(count) => {
                     for _ in 0..*count {
                         let output = Box::new(race.poll_output(*at));
-                        see(Step { at: *at, event: Event::Output(output) });
+                        emit(Step { at: *at, event: Event::Output(output) });
                     }
                 }
             }

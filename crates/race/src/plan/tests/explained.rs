@@ -52,7 +52,7 @@ fn records_that_point_elsewhere_and_one_that_is_ignored() {
         .answers(&["example.com A 192.0.2.1"]);
     let expected = [
         "+0 tcp 192.0.2.7:443 tls: HTTPS record for cdn.example with priority 1; hint of the HTTPS record, until the address of cdn.example itself is known; tcp is the most preferred transport left",
-        "+250 tcp 192.0.2.1:443 tls: address of example.com, which no HTTPS record names: after those that one names; starts 250 ms after the previous attempt",
+        "+250 tcp 192.0.2.1:443 tls: address of example.com, which no HTTPS record names: tried after those that one names; starts 250 ms after the previous attempt",
         "not quic 192.0.2.7:443: the host has HTTPS records, but none lists h3: it is not available over quic there",
         "not quic 192.0.2.1:443: the host has HTTPS records, but none lists h3: it is not available over quic there",
         "note: HTTPS record of example.com ignored: it requires key 9, which is not supported",

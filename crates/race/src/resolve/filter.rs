@@ -19,21 +19,21 @@ pub const MAX_ALPN: usize = 32;
 /// It is copied into every candidate of its record.
 pub const MAX_ECH: usize = 8192;
 
-/// What is kept of one answer.
+/// An answer after filtering.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct FilteredAnswer {
     pub(super) records: Vec<HttpsRecord>,
     pub(super) addresses: Vec<IpAddr>,
-    /// Beyond the bound.
+    /// The number of records or addresses beyond the limit.
     ignored: usize,
-    /// No addresses of peers.
+    /// The number of addresses that are not unicast.
     not_unicast: usize,
 }
 
-impl Kept {
-    /// Returns what is kept of these records; an answer of another type than queried is invalid.
-    pub(super) fn of(asked: RecordType, records: Records) -> Result<Self, DnsFailure> {
-        match (asked, records) {
+impl FilteredAnswer {
+    /// Filters these records; an answer of another type than queried is invalid.
+    pub(super) fn of(queried: RecordType, records: Records) -> Result<Self, DnsFailure> {
+        match (queried, records) {
             (RecordType::Https, Records::Https(records)) => Ok(Self::of_records(records)),
             (RecordType::Aaaa, Records::Aaaa(list)) => {
                 Ok(Self::of_addresses(list.into_iter().map(IpAddr::V6)))
@@ -52,24 +52,24 @@ impl Kept {
         let ignored = all - records.len();
         for record in &mut records {
             record.alpn.truncate(MAX_ALPN);
-            bound(&mut record.ipv4_hint, is_peer_v4);
-            bound(&mut record.ipv6_hint, is_peer_v6);
+            filter_hints(&mut record.ipv4_hint, is_peer_v4);
+            filter_hints(&mut record.ipv6_hint, is_peer_v6);
         }
         Self { records, ignored, ..Self::default() }
     }
 
     fn of_addresses(answer: impl Iterator<Item = IpAddr>) -> Self {
-        let mut kept = Self::default();
+        let mut filtered = Self::default();
         for address in answer {
             if !is_peer(address) {
-                kept.not_unicast += 1;
-            } else if kept.addresses.len() == MAX_ADDRESSES {
-                kept.ignored += 1;
-            } else if !kept.addresses.contains(&address) {
-                kept.addresses.push(address);
+                filtered.not_unicast += 1;
+            } else if filtered.addresses.len() == MAX_ADDRESSES {
+                filtered.ignored += 1;
+            } else if !filtered.addresses.contains(&address) {
+                filtered.addresses.push(address);
             }
         }
-        kept
+        filtered
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -96,14 +96,14 @@ impl Kept {
     }
 }
 
-fn bound<T: Copy + PartialEq>(hints: &mut Vec<T>, is_peer: impl Fn(T) -> bool) {
-    let mut kept: Vec<T> = Vec::new();
+fn filter_hints<T: Copy + PartialEq>(hints: &mut Vec<T>, is_peer: impl Fn(T) -> bool) {
+    let mut filtered: Vec<T> = Vec::new();
     for hint in hints.iter().copied().filter(|hint| is_peer(*hint)) {
-        if kept.len() < MAX_ADDRESSES && !kept.contains(&hint) {
-            kept.push(hint);
+        if filtered.len() < MAX_ADDRESSES && !filtered.contains(&hint) {
+            filtered.push(hint);
         }
     }
-    *hints = kept;
+    *hints = filtered;
 }
 
 fn is_peer(address: IpAddr) -> bool {
