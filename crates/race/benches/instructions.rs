@@ -1,4 +1,5 @@
-//! Work for an instruction counter: `instructions CASE N` does the case's operation N times.
+//! A workload for an instruction counter: `instructions CASE N` performs the operation of a case N
+//! times.
 //!
 //! ```text
 //! cargo bench -p eyas-race --bench instructions -- list
@@ -31,7 +32,7 @@ use eyas_race::race::{Race, Setup};
 use eyas_race::resolve::Resolution;
 use eyas_race::target::{Host, Target};
 
-/// The cases with what one operation is.
+/// The cases, with a description of one operation.
 const CASES: [(&str, Case, &str); 4] = [
     ("event", event, "one input to a race of four attempts, and draining it"),
     ("race-2", race_of_2, "a whole race of 2 candidates: DNS, starts, win, end"),
@@ -45,10 +46,11 @@ const NOW: Duration = Duration::from_secs(1_800_000_000);
 const TRANSPORTS: [Transport; 2] = [Transport::Quic, Transport::Tcp];
 
 fn main() -> ExitCode {
-    // `cargo bench` adds `--bench` of its own.
-    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    match words.as_slice() {
+    // `cargo bench` adds the argument `--bench`.
+    let arguments: Vec<String> =
+        std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments.as_slice() {
         [] | ["list"] => CASES.iter().for_each(|(name, ..)| println!("{name}")),
         [name, repetitions] => {
             let case = CASES.iter().find(|(known, ..)| known == name);
@@ -95,7 +97,7 @@ fn setup(view: View) -> Setup {
     Setup { target, policy, view, network: network(), seed: 1 }
 }
 
-/// As many addresses as asked, or that there are none of this type.
+/// Answers with this many A records, and with none of the other types.
 fn answer(query: &Query, addresses: u8) -> Answer {
     let records = match query.record_type {
         RecordType::A => {
@@ -111,7 +113,7 @@ fn ready(id: u32) -> Input {
     Input::Ready { id: AttemptId(id), alpn: None, rtt, fell_back: false }
 }
 
-/// Runs a race until nothing more happens by itself or `starts` attempts have started.
+/// Runs a race until nothing is due any more or `starts` attempts have started.
 fn run(race: &mut Race, mut now: Duration, addresses: u8, starts: u32) -> Duration {
     let mut started = 0;
     loop {

@@ -1,8 +1,8 @@
-//! Random worlds and what a race decides in each of them, as text: `worlds FROM COUNT`.
+//! Random worlds and the decisions of a race in each of them, as text: `worlds FROM COUNT`.
 //!
 //! `cargo xtask differential` builds this one file against two revisions of the crate and compares
-//! what they print, so it draws all its randomness from the number of the world and uses only what
-//! both revisions have.
+//! what they print, so all randomness derives from the number of the world, and only items that
+//! both revisions have are used.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_macros,
@@ -28,23 +28,23 @@ use eyas_race::race::{Race, Setup};
 use eyas_race::target::{Host, Target};
 
 const NOW: Duration = Duration::from_secs(1_800_000_000);
-/// A race that goes on for longer than this many steps is not worth comparing: it spins.
+/// A race with more steps than this spins, and is not compared further.
 const MAX_STEPS: usize = 20_000;
 
 const TRANSPORTS: [Transport; 5] =
     [Transport::Quic, Transport::Sctp, Transport::SctpUdp, Transport::Mptcp, Transport::Tcp];
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let numbers: Option<Vec<u64>> = words.iter().map(|word| word.parse().ok()).collect();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let numbers: Option<Vec<u64>> = arguments.iter().map(|word| word.parse().ok()).collect();
     let Some([from, count]) = numbers.as_deref() else {
         eprintln!("worlds FROM COUNT");
         return ExitCode::FAILURE;
     };
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     for number in *from..from.saturating_add(*count) {
-        // A reader that has seen enough closes the pipe.
-        if out.write_all(World::new(number).told(number).as_bytes()).is_err() {
+        // The reader may close the pipe early.
+        if out.write_all(World::new(number).decisions(number).as_bytes()).is_err() {
             return ExitCode::SUCCESS;
         }
     }
@@ -81,7 +81,7 @@ impl Dice {
     }
 }
 
-/// What becomes of an attempt at a candidate.
+/// The outcome of an attempt at a candidate.
 #[derive(Clone, Copy)]
 enum Fate {
     Works(Duration),
@@ -90,7 +90,7 @@ enum Fate {
     Fails(Cause, Duration),
 }
 
-/// What DNS says of the names of a world.
+/// What DNS returns for the names of a world.
 enum Kind {
     /// Addresses alone.
     Plain,
@@ -100,7 +100,7 @@ enum Kind {
     Hints,
     /// HTTPS records with ECH, which the caller relies on.
     Ech,
-    /// A network with a NAT64, or a caller who wants one family.
+    /// A network with a NAT64, or a caller that uses only one family.
     Families,
 }
 
@@ -126,8 +126,8 @@ impl World {
             6 => Kind::Ech,
             _ => Kind::Families,
         };
-        let most = if dice.one_in(20) { 0 } else { dice.pick(&[1, 2, 4, 10]) };
-        let hosts: Vec<IpAddr> = (0..most).map(|host| address(&mut dice, host)).collect();
+        let host_count = if dice.one_in(20) { 0 } else { dice.pick(&[1, 2, 4, 10]) };
+        let hosts: Vec<IpAddr> = (0..host_count).map(|host| address(&mut dice, host)).collect();
         let setup = setup(&mut dice, &kind);
         let delays = [dice.time(30), dice.time(30), dice.time(30)];
         let protected = dice.one_in(2);
@@ -194,21 +194,21 @@ impl World {
         }
     }
 
-    /// What becomes of this candidate: the same, whenever it is tried.
+    /// Returns the outcome of this candidate, which is the same whenever it is tried.
     fn fate(&mut self, candidate: &Candidate) -> Fate {
         let key = (candidate.transport, candidate.address);
         if let Some(fate) = self.fates.get(&key) {
             return *fate;
         }
-        // Of the candidate and the world alone, for the order of starting may differ.
+        // Depends only on the candidate and the world, since the order of starting may differ.
         let ip = match candidate.address.ip() {
             IpAddr::V4(ip) => u64::from(u32::from(ip)),
             IpAddr::V6(ip) => u128::from(ip) as u64 ^ 0x6,
         };
-        let place = TRANSPORTS.iter().position(|one| *one == candidate.transport).unwrap_or(9);
+        let rank = TRANSPORTS.iter().position(|one| *one == candidate.transport).unwrap_or(9);
         let port = u64::from(candidate.address.port());
         let mut dice =
-            Dice(self.setup.seed ^ ip.rotate_left(20) ^ (place as u64) << 50 ^ port << 30);
+            Dice(self.setup.seed ^ ip.rotate_left(20) ^ (rank as u64) << 50 ^ port << 30);
         let fate = match dice.below(8) {
             0 | 1 => Fate::Works(dice.time(40)),
             2..=4 => Fate::Silent,
@@ -260,8 +260,9 @@ impl World {
         Input::Answer(Answer { id: query.id, records, protected: self.protected })
     }
 
-    /// The decisions of the race, one a line, after the number of the world and what it is like.
-    fn told(mut self, number: u64) -> String {
+    /// Returns the decisions of the race, one per line, after the number and the properties of the
+    /// world.
+    fn decisions(mut self, number: u64) -> String {
         let kind = match self.kind {
             Kind::Plain => "plain",
             Kind::Records => "records",
@@ -289,10 +290,10 @@ impl World {
                     let Some(next) = next.iter().copied().chain(event).min() else { return text };
                     now = now.max(next);
                     let events = std::mem::take(&mut self.events);
-                    let (ripe, rest): (Vec<_>, Vec<_>) =
+                    let (due, rest): (Vec<_>, Vec<_>) =
                         events.into_iter().partition(|(at, _)| *at <= now);
                     self.events = rest;
-                    ripe.into_iter().for_each(|(_, input)| race.handle_input(now, input));
+                    due.into_iter().for_each(|(_, input)| race.handle_input(now, input));
                     continue;
                 }
                 Output::Query(query) => {
@@ -338,7 +339,7 @@ fn setup(dice: &mut Dice, kind: &Kind) -> Setup {
         simultaneous: dice.one_in(8),
         late_switch: !dice.one_in(4),
         exhaustive: dice.one_in(6),
-        // Given, so that a change of the default is no difference of each world.
+        // Set explicitly, so that a change of the default does not make every world differ.
         head_start: 50_u64.ms(),
         grace: dice.pick(&[0, 0, 100, 300]).ms(),
         win_at: dice.pick(&[Level::Security, Level::Security, Level::Answered, Level::FirstByte]),
@@ -418,7 +419,7 @@ fn attempt_of(input: &Input) -> Option<AttemptId> {
     }
 }
 
-fn way(candidate: &Candidate) -> String {
+fn describe(candidate: &Candidate) -> String {
     let ech = if candidate.ech.is_some() { "+ech" } else { "" };
     format!("{}{ech}@{}", candidate.transport, candidate.address)
 }
@@ -426,7 +427,7 @@ fn way(candidate: &Candidate) -> String {
 fn plan(race: &Race) -> String {
     let mut text = String::new();
     for entry in &race.plan().entries {
-        _ = write!(text, " {}+{}", way(&entry.candidate), entry.delay.as_millis());
+        _ = write!(text, " {}+{}", describe(&entry.candidate), entry.delay.as_millis());
     }
     text
 }
@@ -436,7 +437,7 @@ fn line(output: &Output) -> Option<String> {
         Output::Query(query) => format!("ask {:?} {}", query.record_type, query.name),
         Output::Start { id, candidate, background, .. } => {
             let background = if *background { " background" } else { "" };
-            format!("start {} {}{background}", id.0, way(candidate))
+            format!("start {} {}{background}", id.0, describe(candidate))
         }
         Output::Proceed { id } => format!("proceed {}", id.0),
         Output::Close { id, why } => format!("close {} {why:?}", id.0),
@@ -444,8 +445,8 @@ fn line(output: &Output) -> Option<String> {
         Output::Better(id) => format!("better {}", id.0),
         Output::Learn(evidence) => {
             let failure = evidence.failure.as_ref().map_or("good", |failure| failure.cause.name());
-            let way = way(&evidence.candidate);
-            format!("learn {way} {failure} {:?} {:?}", evidence.level, evidence.doubt)
+            let describe = describe(&evidence.candidate);
+            format!("learn {describe} {failure} {:?} {:?}", evidence.level, evidence.doubt)
         }
         Output::Failed(failure) => {
             let text = format!("{failure:?}");

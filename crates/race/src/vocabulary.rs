@@ -1,4 +1,4 @@
-//! The notation of the tests of resolution and planning: the lines of a zone, and a ladder of
+//! The notation of the tests of resolution and planning: the lines of a zone, and a [`Ladder`] of
 //! answers and waits.
 
 use alloc::{
@@ -120,9 +120,9 @@ pub(crate) struct Ladder {
     pub(crate) seed: u64,
     pub(crate) view: View,
     pub(crate) now: Duration,
-    asked: Vec<Query>,
+    queries: Vec<Query>,
     /// How many of them [`Ladder::asks`] has checked.
-    seen: usize,
+    checked: usize,
     protected: bool,
 }
 
@@ -144,8 +144,8 @@ impl Ladder {
             seed,
             view,
             now,
-            asked: vec![],
-            seen: 0,
+            queries: vec![],
+            checked: 0,
             protected: false,
         }
     }
@@ -165,21 +165,21 @@ impl Ladder {
     /// Expects exactly these queries since the last check, in this order.
     pub(crate) fn asks(mut self, expected: &[&str]) -> Self {
         self.poll();
-        let asked: Vec<String> = self.asked[self.seen..]
+        let queries: Vec<String> = self.queries[self.checked..]
             .iter()
             .map(|query| {
                 let record_type = format!("{:?}", query.record_type).to_uppercase();
                 format!("{} {record_type}", query.name)
             })
             .collect();
-        assert_eq!(asked, expected);
-        self.seen = self.asked.len();
+        assert_eq!(queries, expected);
+        self.checked = self.queries.len();
         self
     }
 
     fn poll(&mut self) {
         while let Some(query) = self.resolution.poll_query() {
-            self.asked.push(query);
+            self.queries.push(query);
         }
     }
 
@@ -191,10 +191,10 @@ impl Ladder {
     fn give(&mut self, name: &str, record_type: RecordType, outcome: Result<Records, DnsFailure>) {
         self.poll();
         let query = self
-            .asked
+            .queries
             .iter()
             .find(|query| query.name == name && query.record_type == record_type)
-            .unwrap_or_else(|| panic!("{name} {record_type:?} was never asked"));
+            .unwrap_or_else(|| panic!("{name} {record_type:?} was never queried"));
         let answer = Answer { id: query.id, records: outcome, protected: self.protected };
         self.resolution.handle_answer(self.now, answer);
     }

@@ -1,4 +1,4 @@
-//! From DNS to attempts: answers that come while a race is under way.
+//! From DNS to attempts: answers that arrive during a race.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -43,7 +43,7 @@ impl Scene {
         scene
     }
 
-    /// Takes outputs until there is none, and says when to come again.
+    /// Polls until there is no more output, and returns the timeout.
     fn drain(&mut self) -> Option<Duration> {
         loop {
             match self.race.poll_output(self.now) {
@@ -79,14 +79,14 @@ impl Scene {
             Records::A(_) => RecordType::A,
         };
         let of_type = |query: &Query| query.record_type == record_type;
-        let at = self.queries.iter().position(of_type).expect("it was asked");
+        let at = self.queries.iter().position(of_type).expect("it was queried");
         let id = self.queries.remove(at).id;
         let answer = Answer { id, records: Ok(records), protected: false };
         self.race.handle_input(self.now, Input::Answer(answer));
         self.drain();
     }
 
-    /// The attempts started since this was last asked.
+    /// The attempts started since the last call.
     fn started(&mut self) -> Vec<String> {
         std::mem::take(&mut self.starts)
     }
@@ -102,7 +102,7 @@ fn addresses(list: &[&str]) -> Records {
     }
 }
 
-/// The policy in whose times these tests are written.
+/// The policy that these tests assume.
 fn of_first_tries() -> Policy {
     Policy {
         head_start: Duration::from_millis(50),
@@ -116,8 +116,8 @@ fn tcp_only() -> Policy {
     Policy { transports: vec![Transport::Tcp], ..of_first_tries() }
 }
 
-/// HEv3 §7: with one IPv6 attempt under way, IPv4 that comes late is
-/// next, ahead of the IPv6 addresses that are left.
+/// HEv3 §7: with one IPv6 attempt in progress, IPv4 that arrives late is next, ahead of the
+/// remaining IPv6 addresses.
 ///
 /// ```text
 ///   0 ms  HTTPS (none), AAAA (3 addresses)
@@ -142,8 +142,8 @@ fn late_ipv4_is_tried_next() {
     );
 }
 
-/// A record that comes after the Resolution Delay decides about what has not been started: another
-/// port, and no HTTP/3. What has been started goes on.
+/// A record that arrives after the Resolution Delay applies to candidates that have not been
+/// started: another port, and no HTTP/3. Attempts in progress continue.
 ///
 /// ```text
 ///   0 ms  AAAA, A              start after the Resolution Delay
@@ -168,14 +168,14 @@ fn a_late_record_applies_to_the_remaining_candidates() {
     assert_eq!(what, ["tcp [2001:db8::1]:8443", "tcp 192.0.2.1:8443", "tcp 192.0.2.1:443"]);
 }
 
-/// Hints start a race at once; the address that replaces one is tried, and the hint is not.
+/// Hints start a race at once; an address that replaces a hint is tried instead of it.
 ///
 /// ```text
 ///   0 ms  HTTPS 1 . alpn=h2 ipv6hint=2001:db8::1 ipv4hint=192.0.2.66
 /// 100 ms  AAAA 2001:db8::1, A 192.0.2.1
 /// ```
 #[test]
-fn an_address_takes_the_place_of_its_hint() {
+fn an_address_replaces_its_hint() {
     let mut scene = Scene::new(tcp_only());
     scene.answer(Records::Https(vec![HttpsRecord {
         priority: 1,
@@ -191,13 +191,14 @@ fn an_address_takes_the_place_of_its_hint() {
     assert_eq!(scene.started(), ["0 tcp [2001:db8::1]:443", "250 tcp 192.0.2.1:443"]);
 }
 
-/// RFC 9460 §3: what the record names is swallowed, so the host is tried as if there were none.
+/// RFC 9460 §3: packets to the service of the record are dropped, so the host is tried as if there
+/// were none.
 ///
 /// ```text
 /// 0 ms  HTTPS (1 . alpn=h3 no-default-alpn), AAAA (none), A
 /// ```
 #[test]
-fn where_the_record_lists_only_h3_and_udp_is_swallowed_tcp_has_its_turn() {
+fn where_the_record_lists_only_h3_and_udp_is_dropped_tcp_is_tried() {
     let mut scene = Scene::new(of_first_tries());
     scene.answer(Records::Https(vec![HttpsRecord {
         priority: 1,

@@ -379,7 +379,7 @@ fn a_truncated_file_is_set_aside_when_that_is_detected() {
 }
 
 #[test]
-fn an_unknown_version_is_set_aside() {
+fn an_unknown_version_is_rejected() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("memory.db");
     drop(open(&path));

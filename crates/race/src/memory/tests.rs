@@ -1,5 +1,5 @@
-//! Tests of the memory, by topic. The vocabulary: `quic` and `tcp` are candidates, `worked`,
-//! `was_silent` and `failed` make evidence of them.
+//! Tests of the memory, by topic. `quic` and `tcp` create candidates; `worked`, `was_silent` and
+//! `failed` create evidence about them.
 
 use core::time::Duration;
 
@@ -28,7 +28,7 @@ fn home() -> NetworkId {
     NetworkId("home".into())
 }
 
-/// What everybody trusts unless they say otherwise.
+/// The default trust.
 fn platform() -> Trust {
     Trust { parameters: "platform".into(), certificate_host: None }
 }
@@ -66,7 +66,7 @@ fn failed(
     cause: Cause,
     reached: Level,
 ) -> Evidence {
-    let failure = Failure { cause, reached, detail: "as the test wants it".into() };
+    let failure = Failure { cause, reached, detail: "simulated".into() };
     Evidence { level: reached, failure: Some(failure), rtt: None, ..worked(name, candidate, at) }
 }
 

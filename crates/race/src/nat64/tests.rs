@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// `192.0.2.33` behind `2001:db8:122:344::/64` and its shorter and longer relatives.
+/// `192.0.2.33` behind `2001:db8:122:344::/64` and under the other prefix lengths.
 const RFC_6052_TABLE: [(&str, u8, &str); 6] = [
     ("2001:db8::", 32, "2001:db8:c000:221::"),
     ("2001:db8:100::", 40, "2001:db8:1c0:2:21::"),
@@ -13,7 +13,7 @@ const RFC_6052_TABLE: [(&str, u8, &str); 6] = [
 ];
 
 #[test]
-fn every_prefix_length_is_that_of_the_table() {
+fn every_prefix_length_matches_the_table() {
     let address = Ipv4Addr::new(192, 0, 2, 33);
     for (prefix, len, embedded) in RFC_6052_TABLE {
         let pref64 = (prefix.parse().unwrap(), len);

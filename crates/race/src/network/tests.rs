@@ -19,19 +19,19 @@ fn ip(text: &str) -> IpAddr {
 
 #[test]
 fn link_local_and_loopback_sources_are_not_connectivity() {
-    let lonely = network(vec![
+    let offline = network(vec![
         source("127.0.0.1", 8, true),
         source("::1", 128, true),
         source("fe80::1", 64, true),
         source("169.254.0.1", 16, true),
         source("192.0.2.9", 24, false),
     ]);
-    assert!(lonely.is_offline());
-    assert!(lonely.reaches(ip("127.0.0.53")), "the machine itself");
-    assert!(lonely.reaches(ip("fe80::2")), "the link");
-    assert!(lonely.reaches(ip("192.0.2.1")), "on the link of the third");
-    assert!(!lonely.reaches(ip("198.51.100.1")));
-    assert!(!lonely.reaches(ip("2001:db8::1")));
+    assert!(offline.is_offline());
+    assert!(offline.reaches(ip("127.0.0.53")), "the machine itself");
+    assert!(offline.reaches(ip("fe80::2")), "the link");
+    assert!(offline.reaches(ip("192.0.2.1")), "on the link of the third");
+    assert!(!offline.reaches(ip("198.51.100.1")));
+    assert!(!offline.reaches(ip("2001:db8::1")));
 }
 
 #[test]
@@ -47,20 +47,20 @@ fn the_only_family_with_a_route_is_the_preferred_one() {
 }
 
 #[test]
-fn nat64_stands_in_for_a_missing_ipv4_route_only() {
+fn nat64_only_replaces_a_missing_ipv4_route() {
     let mut v6_only = network(vec![source("2001:db8::9", 64, true)]);
     assert!(!v6_only.can_try(ip("192.0.2.1")));
     v6_only.pref64 = vec![nat64::WELL_KNOWN_PREFIX];
-    let stand_in = "64:ff9b::192.0.2.1".parse().unwrap();
-    assert_eq!(v6_only.synthesised(Ipv4Addr::new(192, 0, 2, 1), None), Some(stand_in));
+    let translated = "64:ff9b::192.0.2.1".parse().unwrap();
+    assert_eq!(v6_only.synthesised(Ipv4Addr::new(192, 0, 2, 1), None), Some(translated));
     assert!(v6_only.can_try(ip("192.0.2.1")));
-    assert_eq!(v6_only.desynthesised(stand_in), ip("192.0.2.1"));
+    assert_eq!(v6_only.desynthesised(translated), ip("192.0.2.1"));
     assert_eq!(v6_only.desynthesised("2001:db8::1".parse().unwrap()), ip("2001:db8::1"));
     let mut dual = v6_only.clone();
     dual.sources.push(source("192.0.2.9", 24, true));
     assert_eq!(dual.synthesised(Ipv4Addr::new(192, 0, 2, 1), None), None);
     let only = Some(Family::V6);
-    assert_eq!(dual.synthesised(Ipv4Addr::new(192, 0, 2, 1), only), Some(stand_in));
+    assert_eq!(dual.synthesised(Ipv4Addr::new(192, 0, 2, 1), only), Some(translated));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Which policies make sense.
+//! Which policies are valid.
 
 use alloc::{string::ToString, vec};
 

@@ -1,4 +1,4 @@
-//! Tests of the race, by topic. See [`scene`] for the vocabulary.
+//! Tests of the race, by topic. See [`scene`] for the notation.
 
 mod after_win;
 mod endings;

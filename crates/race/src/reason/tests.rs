@@ -59,7 +59,7 @@ fn of_memory() -> Vec<(Reason, &'static str)> {
 }
 
 fn all() -> Vec<(Reason, &'static str)> {
-    [of_memory(), of_order(), of_addresses(), of_bounds()].concat()
+    [of_memory(), of_order(), of_addresses(), of_limits()].concat()
 }
 
 fn of_order() -> Vec<(Reason, &'static str)> {
@@ -142,7 +142,7 @@ fn of_addresses() -> Vec<(Reason, &'static str)> {
     ]
 }
 
-fn of_bounds() -> Vec<(Reason, &'static str)> {
+fn of_limits() -> Vec<(Reason, &'static str)> {
     let record_type = RecordType::Aaaa;
     vec![
         (
@@ -205,10 +205,10 @@ fn reasons_survive_json_under_their_names() {
     assert_eq!(json, r#"{"reason":"no-route","family":"v6"}"#);
 }
 
-/// Spans are as coarse as people say them.
+/// Durations are rounded for reading.
 #[test]
 fn durations_are_rounded_in_sentences() {
-    let told = |retest_in| {
+    let text = |retest_in| {
         let reason = Reason::KnownBad { cause: Cause::Tls, retest_in };
         reason.to_string().rsplit("retest in ").next().map(String::from)
     };
@@ -224,6 +224,6 @@ fn durations_are_rounded_in_sentences() {
         (Duration::from_hours(48), "2 days"),
     ];
     for (span, expected) in cases {
-        assert_eq!(told(span).as_deref(), Some(expected));
+        assert_eq!(text(span).as_deref(), Some(expected));
     }
 }

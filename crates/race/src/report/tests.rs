@@ -1,4 +1,4 @@
-//! Tests of what a report says.
+//! Tests of the contents of a report.
 
 use core::time::Duration;
 
@@ -146,9 +146,9 @@ fn an_untried_candidate_says_so() {
     ready(&mut recorder, 0, 20);
     let report = Report::from_trace(recorder.trace()).unwrap();
     assert_eq!(report.attempts.len(), 1, "quic won within its head start");
-    let told: Vec<bool> =
+    let not_started: Vec<bool> =
         report.plan.entries.iter().map(|e| e.reasons.contains(&Reason::NotStarted)).collect();
-    assert_eq!(told, [false, true]);
+    assert_eq!(not_started, [false, true]);
     let last = report.plan.entries[1].reasons.last().unwrap();
     assert_eq!(last.to_string(), "not started: the race was over");
 }

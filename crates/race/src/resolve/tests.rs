@@ -1,4 +1,4 @@
-//! Resolution, by topic. Each test reads like the zone and the ladder in its comment.
+//! Resolution, by topic. Each test follows the zone and the timeline in its comment.
 
 mod aliases;
 mod ech;

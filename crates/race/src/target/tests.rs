@@ -1,4 +1,4 @@
-//! Hosts as people write them.
+//! Parsing hosts.
 
 use alloc::string::ToString;
 
@@ -120,17 +120,17 @@ fn protocols_go_to_the_transports_that_carry_them() {
 }
 
 proptest! {
-    /// Whatever is typed: no panic, and one spelling for each host.
+    /// Any text: no panic, and one spelling for each host.
     #[test]
-    fn a_host_that_is_read_again_is_the_same(text in "\\PC{0,40}") {
+    fn parsing_a_printed_host_returns_the_same_host(text in "\\PC{0,40}") {
         if let Ok(host) = Host::parse(&text) {
             prop_assert_eq!(Host::parse(&host.to_string()), Ok(host));
         }
     }
 
-    /// The same for what looks like hosts and addresses.
+    /// The same for text that looks like hosts and addresses.
     #[test]
-    fn a_likely_host_that_is_read_again_is_the_same(
+    fn parsing_a_printed_host_like_text_returns_the_same_host(
         text in "[\\[]?[0-9a-fA-Fx%:.\u{fc}\u{3002}_-]{0,24}[\\]]?"
     ) {
         if let Ok(host) = Host::parse(&text) {

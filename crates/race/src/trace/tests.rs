@@ -76,9 +76,9 @@ fn a_recording_survives_json_lines_byte_for_byte() {
     };
     assert_eq!(read, trace);
     replay(&read).unwrap();
-    let again: Vec<String> =
+    let rewritten: Vec<String> =
         read.steps.iter().map(|step| serde_json::to_string(step).unwrap()).collect();
-    assert_eq!(again, lines[1..]);
+    assert_eq!(rewritten, lines[1..]);
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_divergence_names_the_first_step_that_differs() {
 }
 
 #[test]
-fn an_unknown_version_is_set_aside() {
+fn an_unknown_version_is_rejected() {
     let mut trace = recording();
     trace.header.version = SCHEMA_VERSION + 1;
     let unknown = UnknownVersion(SCHEMA_VERSION + 1);

@@ -6,7 +6,7 @@ use super::*;
 fn every_transport_is_in_the_list_once_and_found_by_its_name() {
     let mut listed = Transport::ALL.to_vec();
     listed.sort_unstable();
-    // Serde knows the variants in the order in which they stand.
+    // Serde lists the variants in the order of their declaration.
     let unknown = serde_json::from_str::<Transport>("\"none\"").unwrap_err().to_string();
     let quoted = unknown.split('`').skip(1).step_by(2);
     let variants: Vec<&str> = quoted.skip_while(|name| *name == "none").collect();
@@ -29,7 +29,7 @@ fn a_scheme_names_transports_in_order_and_each_once() {
 }
 
 #[test]
-fn the_versions_of_http_have_their_transports() {
+fn each_version_of_http_runs_over_its_transports() {
     let over = |transport: Transport| -> Vec<&str> {
         let versions = ["h3", "h2", "http/1.1", "http/1.0"].into_iter();
         versions
@@ -46,7 +46,7 @@ fn the_versions_of_http_have_their_transports() {
 }
 
 #[test]
-fn security_costs_a_round_trip_where_it_is_not_the_transports_own() {
+fn security_costs_a_round_trip_unless_it_is_built_in() {
     let round_trips = |security| Transport::ALL.map(|one| one.round_trips_under(security));
     // TCP, MPTCP, QUIC, SCTP, SCTP inside UDP.
     assert_eq!(round_trips(Security::None), [1, 1, 1, 2, 2]);

@@ -1,4 +1,4 @@
-//! Good news fades, bad news backs off.
+//! How long successes are valid, and how failures back off.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn an_unknown_peer_has_no_verdict() {
 }
 
 #[test]
-fn good_news_lasts_ten_minutes() {
+fn a_success_is_valid_for_ten_minutes() {
     let memory = after(&[worked("a.test", quic(), NOW)]);
     let good = Verdict::Good { rtt: Some(Duration::from_millis(80)) };
     assert_eq!(verdict(&memory, "a.test", &quic(), NOW + 10 * MIN - Duration::from_nanos(1)), good);
@@ -53,8 +53,8 @@ fn failures_during_a_back_off_add_nothing() {
     let once = after(&[was_silent("a.test", quic(), NOW)]);
     let ten_times = after(&[0; 10].map(|_| was_silent("a.test", quic(), NOW)));
     let late = NOW + 4 * MIN;
-    let again = after(&[was_silent("a.test", quic(), NOW), was_silent("a.test", quic(), late)]);
-    for memory in [&ten_times, &again] {
+    let repeated = after(&[was_silent("a.test", quic(), NOW), was_silent("a.test", quic(), late)]);
+    for memory in [&ten_times, &repeated] {
         assert_eq!(
             verdict(memory, "a.test", &quic(), late),
             verdict(&once, "a.test", &quic(), late)
@@ -70,8 +70,8 @@ fn a_success_ends_the_back_off() {
         worked("a.test", quic(), NOW + 6 * MIN),
         was_silent("a.test", quic(), NOW + HOUR),
     ]);
-    let first_again = Verdict::Bad { cause: Cause::Silent, until: NOW + HOUR + 5 * MIN };
-    assert_eq!(verdict(&memory, "a.test", &quic(), NOW + HOUR), first_again);
+    let single_failure = Verdict::Bad { cause: Cause::Silent, until: NOW + HOUR + 5 * MIN };
+    assert_eq!(verdict(&memory, "a.test", &quic(), NOW + HOUR), single_failure);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn round_trips_are_smoothed_and_outlive_the_verdict() {
 }
 
 #[test]
-fn a_row_from_the_future_is_not_believed() {
+fn a_row_from_the_future_is_ignored() {
     for evidence in [worked("a.test", quic(), NOW + HOUR), was_silent("a.test", quic(), NOW + HOUR)]
     {
         let mut memory = after(&[evidence]);

@@ -1,14 +1,14 @@
-//! From peers to the network.
+//! What the outcomes of peers imply for the network.
 
 use super::*;
 
-fn swallowed() -> Vec<Evidence> {
+fn silent_hosts() -> Vec<Evidence> {
     ["a.test", "b.test", "c.test"].map(|name| was_silent(name, quic(), NOW)).to_vec()
 }
 
 #[test]
 fn three_silent_hosts_mark_the_path_as_blocked() {
-    let evidence = swallowed();
+    let evidence = silent_hosts();
     assert_eq!(verdict(&after(&evidence[..2]), "new.test", &quic(), NOW), Verdict::Unknown);
     let bad = Verdict::NetworkBad { silent_hosts: 3, probe_one_in: 4 };
     assert_eq!(verdict(&after(&evidence), "new.test", &quic(), NOW), bad);
@@ -23,7 +23,7 @@ fn a_single_silent_host_says_nothing_about_the_network() {
 
 #[test]
 fn the_path_is_a_transport_a_family_and_a_port() {
-    let memory = after(&swallowed());
+    let memory = after(&silent_hosts());
     let others = [
         tcp(),
         candidate(Transport::Quic, "192.0.2.1:8443"),
@@ -36,11 +36,11 @@ fn the_path_is_a_transport_a_family_and_a_port() {
 
 #[test]
 fn any_answer_clears_the_path() {
-    let mut evidence = swallowed();
+    let mut evidence = silent_hosts();
     evidence.push(worked("d.test", quic(), NOW + MIN));
     assert_eq!(verdict(&after(&evidence), "new.test", &quic(), NOW + MIN), Verdict::Unknown);
 
-    // A broken certificate came over the path, too.
+    // A certificate that is not accepted shows as well that packets pass.
     let last = failed("e.test", quic(), NOW + MIN, Cause::Certificate, Level::Transport);
     *evidence.last_mut().unwrap() = last;
     assert_eq!(verdict(&after(&evidence), "new.test", &quic(), NOW + MIN), Verdict::Unknown);
@@ -49,7 +49,7 @@ fn any_answer_clears_the_path() {
 #[test]
 fn a_recently_working_path_is_not_blamed_for_silent_hosts() {
     let mut evidence = vec![worked("d.test", quic(), NOW - MIN)];
-    evidence.extend(swallowed());
+    evidence.extend(silent_hosts());
     let memory = after(&evidence);
     assert_eq!(verdict(&memory, "new.test", &quic(), NOW), Verdict::Unknown);
     assert!(matches!(
@@ -69,21 +69,21 @@ fn refusals_and_certificates_do_not_count_against_the_network() {
 
 #[test]
 fn the_inference_decays() {
-    let memory = after(&swallowed());
+    let memory = after(&silent_hosts());
     assert_eq!(verdict(&memory, "new.test", &quic(), NOW + HOUR), Verdict::Unknown);
 }
 
 #[test]
 fn a_peer_known_to_work_is_not_affected_by_the_path() {
     let mut evidence = vec![worked("known.test", quic(), NOW)];
-    evidence.extend(swallowed());
+    evidence.extend(silent_hosts());
     let memory = after(&evidence);
     assert!(matches!(verdict(&memory, "known.test", &quic(), NOW), Verdict::Good { .. }));
 }
 
 #[test]
 fn evidence_never_crosses_networks() {
-    let mut evidence = swallowed();
+    let mut evidence = silent_hosts();
     evidence.push(worked("a.test", tcp(), NOW));
     let memory = after(&evidence);
     let cafe = memory.view(&NetworkId("cafe".into()), &host("a.test"), &platform(), NOW);
@@ -91,9 +91,10 @@ fn evidence_never_crosses_networks() {
     assert_eq!(cafe.verdict(&tcp(), NOW), Verdict::Unknown);
 }
 
-/// Nobody listens on three hosts that refuse TCP as well: that is not the network's doing.
+/// Three hosts are silent but refuse TCP: the service is not running there, and the network is
+/// fine.
 #[test]
-fn silence_beside_a_refusal_is_the_hosts_own() {
+fn silence_beside_a_refusal_does_not_count_against_the_network() {
     let hosts = ["a.test", "b.test", "c.test"];
     let memory =
         after(&hosts.map(|name| Evidence {

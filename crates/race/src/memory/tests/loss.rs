@@ -1,8 +1,8 @@
-//! Which networks are held to lose packets.
+//! Which networks count as lossy.
 
 use super::*;
 
-/// A handshake of this host that sent packets again, or did not.
+/// A handshake with this host that had to retransmit, or did not.
 fn handshake(name: &str, candidate: Candidate, at: Duration, sent_again: bool) -> Evidence {
     Evidence { sent_again: Some(sent_again), ..worked(name, candidate, at) }
 }
@@ -11,23 +11,23 @@ fn loss(memory: &Memory, network: &str, now: Duration) -> Option<Loss> {
     memory.view(&NetworkId(network.into()), &host("unknown.test"), &platform(), now).loss(now)
 }
 
-/// Handshakes with as many hosts, those that sent packets again last.
-fn handshakes(candidate: &Candidate, all: usize, again: usize) -> Vec<Evidence> {
+/// Handshakes with `all` hosts, of which the last `lossy_count` had to retransmit.
+fn handshakes(candidate: &Candidate, all: usize, lossy_count: usize) -> Vec<Evidence> {
     let one = |number: usize| {
-        handshake(&format!("{number}.test"), candidate.clone(), NOW, number + again >= all)
+        handshake(&format!("{number}.test"), candidate.clone(), NOW, number + lossy_count >= all)
     };
     (0..all).map(one).collect()
 }
 
 #[test]
-fn one_lost_packet_can_happen_anywhere() {
+fn a_single_lost_packet_is_not_significant() {
     assert_eq!(loss(&after(&handshakes(&quic(), 3, 1)), "home", NOW), None);
     let two = Loss { sent_again: 2, handshakes: 3 };
     assert_eq!(loss(&after(&handshakes(&quic(), 3, 2)), "home", NOW), Some(two));
 }
 
 #[test]
-fn a_few_among_many_are_no_sign_and_all_paths_count_together() {
+fn a_few_losses_among_many_are_not_significant_and_all_paths_count_together() {
     let mptcp = candidate(Transport::Mptcp, "192.0.2.1:443");
     let mut evidence = handshakes(&mptcp, 32, 0);
     evidence.extend(handshakes(&quic(), 32, 1));
@@ -38,9 +38,9 @@ fn a_few_among_many_are_no_sign_and_all_paths_count_together() {
     assert_eq!(loss(&after(&evidence), "home", NOW), Some(now), "the last 32 of each");
 }
 
-/// Of 32 handshakes over QUIC of which one in ten sends packets again, and then goes over TCP as well.
+/// 32 handshakes over QUIC, one in ten of which retransmits and is followed by one over TCP.
 #[test]
-fn a_tenth_lost_is_noticed_though_the_lesser_transport_won() {
+fn a_loss_of_a_tenth_is_noticed_although_the_less_preferred_transport_won() {
     let noticed = |seed: u64| {
         let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mut evidence = Vec::new();
@@ -60,7 +60,7 @@ fn a_tenth_lost_is_noticed_though_the_lesser_transport_won() {
 }
 
 #[test]
-fn losses_belong_to_their_network_and_fade() {
+fn losses_belong_to_their_network_and_expire() {
     let memory = after(&handshakes(&quic(), 4, 4));
     assert_eq!(loss(&memory, "elsewhere", NOW), None);
     let config = Config::default();
@@ -86,41 +86,41 @@ fn silence_erases_no_losses_and_an_answer_keeps_them() {
     assert_eq!(loss(&memory, "home", NOW), Some(Loss { sent_again: 3, handshakes: 4 }));
 }
 
-/// Silent now, before anything could have been sent again.
+/// Silent, and cut short before anything could have been retransmitted.
 fn cut_short(name: &str, candidate: Candidate, at: Duration) -> Evidence {
     Evidence { doubt: Some(Doubt::CutShort), ..was_silent(name, candidate, at) }
 }
 
 #[test]
 fn silence_counts_as_loss_only_from_a_peer_that_has_just_answered() {
-    let strangers: Vec<Evidence> =
+    let unknown_hosts: Vec<Evidence> =
         ["a.test", "b.test"].map(|name| cut_short(name, quic(), NOW)).into();
     let mut memory = after(&handshakes(&quic(), 6, 0));
-    strangers.iter().for_each(|evidence| memory.learn(evidence, &platform()));
+    unknown_hosts.iter().for_each(|evidence| memory.learn(evidence, &platform()));
     assert_eq!(loss(&memory, "home", NOW), None);
     let known = ["1.test", "2.test"].map(|name| cut_short(name, quic(), NOW));
     known.iter().for_each(|evidence| memory.learn(evidence, &platform()));
     assert_eq!(loss(&memory, "home", NOW), Some(Loss { sent_again: 2, handshakes: 8 }));
-    // What is silent is silent, however often it is told.
+    // Repeated reports of the same silence count once.
     known.iter().for_each(|evidence| memory.learn(evidence, &platform()));
     assert_eq!(loss(&memory, "home", NOW), Some(Loss { sent_again: 2, handshakes: 8 }));
 }
 
 #[test]
-fn on_a_lossy_network_one_silence_is_no_sign() {
+fn on_a_lossy_network_a_single_silence_is_not_significant() {
     let silence = cut_short("a.test", tcp(), NOW);
     let calm = after(core::slice::from_ref(&silence));
     assert!(matches!(verdict(&calm, "a.test", &tcp(), NOW), Verdict::Bad { .. }));
     let mut lossy = after(&handshakes(&quic(), 4, 4));
     lossy.learn(&silence, &platform());
     assert_eq!(verdict(&lossy, "a.test", &tcp(), NOW), Verdict::Unknown);
-    // A silence that nothing cut short is another matter.
+    // A silence that was not cut short counts.
     lossy.learn(&was_silent("a.test", tcp(), NOW), &platform());
     assert!(matches!(verdict(&lossy, "a.test", &tcp(), NOW), Verdict::Bad { .. }));
 }
 
 #[test]
-fn forgetting_a_host_leaves_what_its_network_lost() {
+fn forgetting_a_host_keeps_the_loss_of_its_network() {
     let mut memory = after(&handshakes(&quic(), 3, 3));
     memory.forget(&host("2.test"));
     assert!(loss(&memory, "home", NOW).is_some());

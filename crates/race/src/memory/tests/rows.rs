@@ -1,4 +1,4 @@
-//! Keys and rows as a store keeps them.
+//! Keys and rows, as they are stored.
 
 use core::net::IpAddr;
 
@@ -19,7 +19,7 @@ fn keys_have_a_stable_text_form() {
 }
 
 #[test]
-fn prefixes_lead_to_the_rows_of_a_race() {
+fn prefixes_select_the_rows_of_a_race() {
     let memory = after(&[
         worked("a.test", quic(), NOW),
         worked("a.test", tcp(), NOW),
@@ -32,7 +32,7 @@ fn prefixes_lead_to_the_rows_of_a_race() {
 }
 
 #[test]
-fn damaged_keys_are_refused() {
+fn damaged_keys_are_rejected() {
     let damaged = [
         "",
         "home",
@@ -111,7 +111,7 @@ fn a_view_survives_json() {
 }
 
 #[test]
-fn a_row_whose_key_and_entry_disagree_says_nothing() {
+fn a_row_whose_key_and_entry_disagree_is_ignored() {
     let memory = after(&[was_silent("a.test", quic(), NOW)]);
     let mut rows: Vec<_> = memory.records().map(|record| (record.key, record.entry)).collect();
     let (first, second) = rows.split_at_mut(1);

@@ -1,4 +1,4 @@
-//! What fails for one offer, or under one trust, says nothing of another.
+//! A failure with one offer, or under one trust, says nothing about another.
 
 use super::*;
 
@@ -36,9 +36,9 @@ fn good() -> Verdict {
     Verdict::Good { rtt: Some(Duration::from_millis(80)) }
 }
 
-/// HTTP/3 works, and then somebody tries QUIC without offering `h3`.
+/// HTTP/3 works, and then QUIC is tried without offering `h3`.
 #[test]
-fn an_offer_that_is_turned_down_demotes_no_other() {
+fn a_rejected_offer_does_not_demote_others() {
     let memory = after(&[worked("a.test", h3(), NOW), no_common_protocol(NOW + MIN)]);
     let now = NOW + MIN;
     assert_eq!(verdict(&memory, "a.test", &h3(), now), good());
@@ -80,7 +80,7 @@ fn success_with_one_set_up_says_nothing_about_another() {
 }
 
 #[test]
-fn silence_concerns_everybody() {
+fn silence_concerns_every_set_up() {
     let memory = after(&[worked("a.test", h3(), NOW), was_silent("a.test", nothing(), NOW + MIN)]);
     let now = NOW + MIN;
     let bad = Verdict::Bad { cause: Cause::Silent, until: now + 5 * MIN };
@@ -89,7 +89,7 @@ fn silence_concerns_everybody() {
     }
 }
 
-/// An alert comes from the peer: what was silent before can be reached again.
+/// An alert comes from the peer, so a peer that was silent before can be reached again.
 #[test]
 fn a_peer_that_refuses_one_set_up_is_reachable_for_all() {
     let mut memory = after(&[was_silent("a.test", h3(), NOW)]);
@@ -106,7 +106,7 @@ fn an_alert_proves_that_packets_pass() {
     assert_eq!(verdict(&memory, "new.test", &h3(), NOW), Verdict::Unknown);
 }
 
-/// The network swallows QUIC, as far as others know; this peer answers all the same.
+/// The network drops QUIC to other peers; this peer answers all the same.
 #[test]
 fn a_peer_that_answers_is_not_affected_by_the_path() {
     let mut evidence = vec![no_common_protocol(NOW)];
@@ -137,9 +137,9 @@ fn each_set_up_has_a_back_off_of_its_own() {
     assert_eq!(verdict(&memory, "a.test", &h3(), NOW + 12 * MIN), due);
 }
 
-/// Without security nothing is offered and nobody trusted.
+/// Without security there is neither an offer nor a trust.
 #[test]
-fn evidence_without_security_speaks_for_all() {
+fn evidence_without_security_applies_to_all() {
     let plain = Candidate { security: Security::None, ..tcp() };
     let up = Evidence { level: Level::Transport, ..worked("a.test", plain.clone(), NOW) };
     let mut memory = after(&[up]);
@@ -150,9 +150,9 @@ fn evidence_without_security_speaks_for_all() {
     assert_eq!(verdict_under(&memory, &own_root(), &plain, NOW + MIN), bad);
 }
 
-/// SCTP is not up at the INIT ACK: what ends there is no matter of TLS.
+/// SCTP is not established at the INIT ACK, so a failure there does not concern TLS.
 #[test]
-fn what_ends_before_the_transport_is_up_concerns_everybody() {
+fn a_failure_before_the_transport_is_established_concerns_every_set_up() {
     let sctp = offering(Transport::SctpUdp, &["http/1.1"]);
     let memory = after(&[failed("a.test", sctp.clone(), NOW, Cause::Silent, Level::Answered)]);
     let bad = Verdict::Bad { cause: Cause::Silent, until: NOW + 5 * MIN };
@@ -160,7 +160,7 @@ fn what_ends_before_the_transport_is_up_concerns_everybody() {
 }
 
 #[test]
-fn a_row_keeps_few_set_ups_and_those_used_last() {
+fn a_row_keeps_only_the_most_recently_used_set_ups() {
     let mut memory = after(&[]);
     let trust = |n: u32| Trust { parameters: format!("roots-{n}"), certificate_host: None };
     for n in 0..100 {
@@ -168,8 +168,8 @@ fn a_row_keeps_few_set_ups_and_those_used_last() {
         memory.learn(&worked("a.test", h3(), at), &trust(n));
     }
     let rows: Vec<Record> = memory.records().filter(|row| row.key.host().is_some()).collect();
-    assert_eq!(rows.len(), 1, "set-ups make no rows");
-    let Entry::Peer(entry) = &rows[0].entry else { panic!("a peer key holds a peer row") };
+    assert_eq!(rows.len(), 1, "set-ups share one row");
+    let Entry::Peer(entry) = &rows[0].entry else { panic!("a peer key has a peer row") };
     assert_eq!(entry.secured.len(), PeerEntry::MAX_SET_UPS);
     let now = NOW + 2 * MIN;
     assert_eq!(verdict_under(&memory, &trust(99), &h3(), now), good());

@@ -1,4 +1,4 @@
-//! The memory is a browsing history: capped, expiring, forgettable.
+//! The memory is a browsing history: it is limited, it expires and it can be forgotten.
 
 use super::*;
 
@@ -42,7 +42,7 @@ fn one_host_cannot_fill_the_memory() {
 }
 
 #[test]
-fn the_memory_has_a_cap() {
+fn the_memory_has_a_limit() {
     let config = Config { max_rows: 100, ..Config::default() };
     let mut memory = Memory::new(config);
     for n in 0..1_000_u32 {
@@ -79,9 +79,9 @@ fn distances(memory: &Memory, path: &Key) -> usize {
 }
 
 #[test]
-fn the_longest_round_trip_is_that_of_some_hosts_and_not_of_one() {
+fn the_longest_round_trip_needs_several_hosts() {
     let longest = |memory: &Memory| {
-        memory.view(&home(), &host("stranger.test"), &platform(), NOW).longest_round_trip(NOW)
+        memory.view(&home(), &host("unknown.test"), &platform(), NOW).longest_round_trip(NOW)
     };
     let near = |name: &str, rtt| Evidence {
         rtt: Some(Duration::from_millis(rtt)),
@@ -91,7 +91,7 @@ fn the_longest_round_trip_is_that_of_some_hosts_and_not_of_one() {
     assert_eq!(longest(&memory), None, "two hosts");
     let tcp_too = Evidence { candidate: tcp(), ..near("c.test", 7) };
     memory.learn(&tcp_too, &platform());
-    assert_eq!(longest(&memory), Some(Duration::from_millis(9)), "over whatever path");
+    assert_eq!(longest(&memory), Some(Duration::from_millis(9)), "over any path");
     memory.learn(&near("b.test", 4), &platform());
-    assert_eq!(longest(&memory), Some(Duration::from_millis(7)), "the last of each");
+    assert_eq!(longest(&memory), Some(Duration::from_millis(7)), "the latest of each host");
 }

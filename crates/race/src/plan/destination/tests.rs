@@ -1,4 +1,4 @@
-//! The examples of RFC 6724 §10.2, and what else decides.
+//! The examples of RFC 6724 §10.2, and the other rules.
 
 use alloc::{
     string::{String, ToString},
@@ -46,9 +46,9 @@ fn the_examples_of_the_rfc() {
         ),
     ];
     for (at, (sources, expected)) in cases.into_iter().enumerate() {
-        let turned = [expected[1], expected[0]];
+        let reversed = [expected[1], expected[0]];
         assert_eq!(sorted(sources, &expected), expected, "example {}", at + 1);
-        assert_eq!(sorted(sources, &turned), expected, "example {} turned", at + 1);
+        assert_eq!(sorted(sources, &reversed), expected, "example {} turned", at + 1);
     }
 }
 
@@ -76,7 +76,7 @@ fn a_deprecated_source_counts_against_its_destination() {
     assert_eq!(rule_between(&ipv4, &ipv6), AddressRule::Deprecated);
 }
 
-/// The draft's two rules between 8 and 9.
+/// The two rules of HEv3 between 8 and 9.
 #[test]
 fn history_decides_between_equals() {
     let network = network(&[("198.51.100.9", 24)]);
@@ -104,7 +104,7 @@ fn equals_stay_in_the_order_of_the_answer() {
     );
 }
 
-/// The draft's §8.2: what stands for IPv4 is sorted as IPv4, and it can be reached.
+/// HEv3 §8.2: an address that represents IPv4 is sorted as IPv4, and is reachable.
 #[test]
 fn ipv4_behind_nat64_is_sorted_as_ipv4() {
     let network = nat64();

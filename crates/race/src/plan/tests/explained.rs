@@ -1,4 +1,4 @@
-//! What people read: a whole plan, as `eyas plan` prints it.
+//! Whole plans as text, as `eyas plan` prints them.
 
 use alloc::{format, string::String, vec::Vec};
 
@@ -6,7 +6,7 @@ use crate::plan::Plan;
 use crate::policy::Policy;
 use crate::vocabulary::{Ladder, dual_stack, https, ipv6_only, nat64};
 
-fn told(plan: &Plan) -> Vec<String> {
+fn lines_of(plan: &Plan) -> Vec<String> {
     let because = |reasons: &[crate::plan::Reason]| {
         let reasons: Vec<String> = reasons.iter().map(|reason| format!("{reason}")).collect();
         reasons.join("; ")
@@ -39,7 +39,7 @@ fn a_dual_stack_host_without_records() {
         "+220 quic [2001:db8::2]:443: no HTTPS record announces QUIC; it is tried on the same port anyway; IPv6's turn: the families alternate; starts 250 ms after the previous attempt",
         "+30 tcp [2001:db8::2]:443 tls: IPv6's turn: the families alternate; starts 250 ms after the previous attempt",
     ];
-    assert_eq!(told(&ladder.plan()), expected);
+    assert_eq!(lines_of(&ladder.plan()), expected);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn records_that_point_elsewhere_and_one_that_is_ignored() {
         "not quic 192.0.2.1:443: the host has HTTPS records, but none lists h3: it is not available over quic there",
         "note: HTTPS record of example.com ignored: it requires key 9, which is not supported",
     ];
-    assert_eq!(told(&ladder.plan()), expected);
+    assert_eq!(lines_of(&ladder.plan()), expected);
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn networks_of_one_family() {
     let after = "starts 250 ms after the previous attempt";
     let left = "tcp is the most preferred transport";
     assert_eq!(
-        told(&ladder(ipv6_only()).plan()),
+        lines_of(&ladder(ipv6_only()).plan()),
         [
             format!("+0 tcp [2001:db8::1]:443 tls: {record}; {hint}; {left}"),
             format!(
@@ -85,7 +85,7 @@ fn networks_of_one_family() {
         ]
     );
     assert_eq!(
-        told(&ladder(nat64()).plan()),
+        lines_of(&ladder(nat64()).plan()),
         [
             format!("+0 tcp [2001:db8::1]:443 tls: {record}; {hint}; {left}"),
             format!(

@@ -1,4 +1,4 @@
-//! What the memory makes of a plan.
+//! The effect of the memory on the plan.
 
 use alloc::{string::String, vec::Vec};
 use core::time::Duration;
@@ -11,19 +11,19 @@ use crate::policy::Policy;
 use crate::target::Host;
 use crate::vocabulary::{Ladder, dual_stack, https, ms, timetable};
 
-/// When the lessons were learnt.
+/// When the evidence was observed.
 const LEARNT: Duration = Duration::from_hours(1000);
 
 /// ```text
 /// example.com AAAA 2001:db8::1
 /// example.com A    192.0.2.1
 /// ```
-struct Lesson {
+struct Learnt {
     ladder: Ladder,
     memory: Memory,
 }
 
-impl Lesson {
+impl Learnt {
     fn new() -> Self {
         Self::under(Policy::of_first_tries())
     }
@@ -79,8 +79,8 @@ impl Lesson {
         self.learn("example.com", candidate, Err(cause))
     }
 
-    /// Other hosts were silent this way, and so it goes nowhere here.
-    fn swallowed(mut self, transport: Transport, ip: &str) -> Self {
+    /// Other hosts were silent over this path, so the network is assumed to drop its packets.
+    fn path_dropped(mut self, transport: Transport, ip: &str) -> Self {
         for host in ["a.example", "b.example", "c.example"] {
             let candidate = self.candidate(transport, ip);
             self = self.learn(host, candidate, Err(Cause::Silent));
@@ -88,7 +88,7 @@ impl Lesson {
         self
     }
 
-    /// The plan so many seconds after the lessons.
+    /// The plan this many seconds after the evidence.
     fn plan_after(&mut self, seconds: u64) -> Plan {
         self.ladder.now = LEARNT + Duration::from_secs(seconds);
         let host = &self.ladder.target.host;
@@ -104,11 +104,11 @@ impl Lesson {
 
 use Transport::{Quic, Tcp};
 
-/// The next connection goes straight to what works, and to what is more wanted beside it.
+/// The next connection goes straight to what works, and tries what is more preferred beside it.
 #[test]
 fn what_works_goes_first_and_the_preferred_one_is_tried_beside_it() {
-    let mut lesson = Lesson::new().good(Tcp, "2001:db8::1", 20);
-    let plan = lesson.plan_after(60);
+    let mut learnt = Learnt::new().good(Tcp, "2001:db8::1", 20);
+    let plan = learnt.plan_after(60);
     assert_eq!(
         timetable(&plan),
         [
@@ -124,34 +124,34 @@ fn what_works_goes_first_and_the_preferred_one_is_tried_beside_it() {
     assert!(matches!(plan.entries[1].reasons[0], Reason::MoreWanted { .. }));
 }
 
-/// The most wanted works: there is nothing to find out.
+/// The most preferred works, so there is nothing to test.
 #[test]
 fn when_the_most_preferred_works_nothing_is_retested() {
-    let mut lesson = Lesson::new().good(Quic, "2001:db8::1", 20);
+    let mut learnt = Learnt::new().good(Quic, "2001:db8::1", 20);
     assert_eq!(
-        lesson.timetable_after(60),
+        learnt.timetable_after(60),
         ["0 quic 2001:db8::1", "50 tcp 2001:db8::1", "100 quic 192.0.2.1", "150 tcp 192.0.2.1"],
-        "TCP is waited with as long as if nothing were remembered"
+        "TCP is delayed as long as without memory"
     );
 }
 
-/// IPv4 works, IPv6 was never tried: it is more wanted.
+/// IPv4 works, IPv6 was never tried: it is more preferred.
 #[test]
 fn a_preferred_family_is_tried_beside_what_works() {
-    let mut lesson = Lesson::new().good(Quic, "192.0.2.1", 20);
-    let plan = lesson.plan_after(60);
+    let mut learnt = Learnt::new().good(Quic, "192.0.2.1", 20);
+    let plan = learnt.plan_after(60);
     assert_eq!(
         timetable(&plan)[..3],
         ["0 quic 192.0.2.1", "50 tcp 2001:db8::1", "100 quic 2001:db8::1 retest"]
     );
 }
 
-/// Issue: with UDP swallowed, the second connection goes to TCP at once.
+/// When UDP is dropped, the second connection goes to TCP at once.
 #[test]
 fn what_failed_goes_behind_everything() {
-    let mut lesson =
-        Lesson::new().bad(Quic, "2001:db8::1", Cause::Silent).good(Tcp, "2001:db8::1", 20);
-    let plan = lesson.plan_after(60);
+    let mut learnt =
+        Learnt::new().bad(Quic, "2001:db8::1", Cause::Silent).good(Tcp, "2001:db8::1", 20);
+    let plan = learnt.plan_after(60);
     assert_eq!(
         timetable(&plan),
         [
@@ -161,18 +161,18 @@ fn what_failed_goes_behind_everything() {
             "400 quic 2001:db8::1",
         ]
     );
-    let told = plan.entries[3].reasons[0].to_string();
-    assert_eq!(told, "was silent recently; retest in 4 min");
+    let text = plan.entries[3].reasons[0].to_string();
+    assert_eq!(text, "was silent recently; retest in 4 min");
 }
 
 #[test]
 fn what_failed_is_retested_beside_what_works() {
-    let mut lesson = Lesson::new()
+    let mut learnt = Learnt::new()
         .bad(Quic, "2001:db8::1", Cause::Silent)
         .bad(Quic, "192.0.2.1", Cause::Silent)
         .good(Tcp, "2001:db8::1", 20);
     assert_eq!(
-        lesson.timetable_after(301),
+        learnt.timetable_after(301),
         [
             "0 tcp 2001:db8::1",
             "100 tcp 192.0.2.1",
@@ -182,34 +182,34 @@ fn what_failed_is_retested_beside_what_works() {
     );
 }
 
-/// Nothing works, nothing is new: what failed longest ago has its turn like any other.
+/// Nothing works and nothing is untried: candidates that failed have their turn like any other.
 #[test]
 fn when_everything_failed_everything_is_tried() {
-    let mut lesson = Lesson::new();
+    let mut learnt = Learnt::new();
     for transport in [Quic, Tcp] {
         for ip in ["2001:db8::1", "192.0.2.1"] {
-            lesson = lesson.bad(transport, ip, Cause::Refused);
+            learnt = learnt.bad(transport, ip, Cause::Refused);
         }
     }
     let expected =
         ["0 quic 2001:db8::1", "50 tcp 2001:db8::1", "250 quic 192.0.2.1", "300 tcp 192.0.2.1"];
-    assert_eq!(lesson.timetable_after(60), expected, "during the back-off");
+    assert_eq!(learnt.timetable_after(60), expected, "during the back-off");
     assert_eq!(
-        lesson.timetable_after(301),
+        learnt.timetable_after(301),
         expected,
         "after it: no working connection to wait for"
     );
 }
 
-/// "QUIC to this network's UDP/443 has been silent": hosts that were never tried profit too.
+/// "QUIC to this network's UDP/443 has been silent": hosts that were never tried benefit too.
 #[test]
-fn what_the_network_swallows_goes_last() {
-    let mut lesson = Lesson::new()
-        .swallowed(Quic, "2001:db8::1")
-        .swallowed(Quic, "192.0.2.1")
+fn what_the_network_drops_goes_last() {
+    let mut learnt = Learnt::new()
+        .path_dropped(Quic, "2001:db8::1")
+        .path_dropped(Quic, "192.0.2.1")
         .good(Tcp, "2001:db8::1", 20);
-    lesson.ladder.seed = 2;
-    let plan = lesson.plan_after(60);
+    learnt.ladder.seed = 2;
+    let plan = learnt.plan_after(60);
     let last =
         ["0 tcp 2001:db8::1", "100 tcp 192.0.2.1", "350 quic 2001:db8::1", "450 quic 192.0.2.1"];
     assert_eq!(timetable(&plan), last);
@@ -220,23 +220,24 @@ fn what_the_network_swallows_goes_last() {
 }
 
 #[test]
-fn what_the_network_swallows_goes_last_where_nothing_is_known_to_work() {
-    let mut lesson = Lesson::new().swallowed(Quic, "2001:db8::1").swallowed(Quic, "192.0.2.1");
-    lesson.ladder.seed = 2;
+fn what_the_network_drops_goes_last_where_nothing_is_known_to_work() {
+    let mut learnt =
+        Learnt::new().path_dropped(Quic, "2001:db8::1").path_dropped(Quic, "192.0.2.1");
+    learnt.ladder.seed = 2;
     assert_eq!(
-        lesson.timetable_after(60),
+        learnt.timetable_after(60),
         ["0 tcp 2001:db8::1", "250 tcp 192.0.2.1", "500 quic 2001:db8::1", "750 quic 192.0.2.1"]
     );
 }
 
-/// One race in four asks the network again, beside a working connection.
+/// One race in four probes the network again, beside a working connection.
 #[test]
 fn the_network_is_probed_by_some_races() {
-    let mut lesson = Lesson::new().swallowed(Quic, "2001:db8::1").good(Tcp, "2001:db8::1", 20);
+    let mut learnt = Learnt::new().path_dropped(Quic, "2001:db8::1").good(Tcp, "2001:db8::1", 20);
     let mut probing = 0;
     for seed in 0..400 {
-        lesson.ladder.seed = seed;
-        let plan = lesson.plan_after(60);
+        learnt.ladder.seed = seed;
+        let plan = learnt.plan_after(60);
         let probes = |reason: &Reason| matches!(reason, Reason::Probe { one_in: 4 });
         probing += plan
             .entries
@@ -251,26 +252,26 @@ fn the_network_is_probed_by_some_races() {
 #[test]
 fn the_memory_can_be_ignored_and_an_exhaustive_race_tries_everything() {
     let exhaustive = Policy { exhaustive: true, ..Policy::of_first_tries() };
-    let mut lesson = Lesson::under(exhaustive)
-        .swallowed(Quic, "2001:db8::1")
+    let mut learnt = Learnt::under(exhaustive)
+        .path_dropped(Quic, "2001:db8::1")
         .bad(Quic, "192.0.2.1", Cause::Refused)
         .good(Tcp, "2001:db8::1", 20);
-    let plan = lesson.plan_after(60);
+    let plan = learnt.plan_after(60);
     assert_eq!((plan.entries.len(), plan.dropped.len()), (4, 0));
     assert!(plan.entries.iter().all(|entry| !entry.retest));
     let ignorant = Policy { ignore_memory: true, ..Policy::of_first_tries() };
-    let mut lesson = Lesson::under(ignorant).good(Tcp, "192.0.2.1", 400);
+    let mut learnt = Learnt::under(ignorant).good(Tcp, "192.0.2.1", 400);
     let expected =
         ["0 quic 2001:db8::1", "50 tcp 2001:db8::1", "250 quic 192.0.2.1", "300 tcp 192.0.2.1"];
-    assert_eq!(lesson.timetable_after(60), expected);
+    assert_eq!(learnt.timetable_after(60), expected);
 }
 
-/// However far it is: a lost first flight must not cost more than it costs with a stranger. A lesser
-/// transport does not start for nothing where that costs little.
+/// However distant it is: a lost first flight must not cost more than with an unknown host. If it
+/// costs little, the less preferred transport is delayed so that it is not started in vain.
 #[test]
 fn a_distant_remembered_server_gets_no_more_time_than_an_unknown_one() {
     let tcp = |rtt| {
-        let plan = Lesson::new().good(Quic, "2001:db8::1", rtt).plan_after(60);
+        let plan = Learnt::new().good(Quic, "2001:db8::1", rtt).plan_after(60);
         timetable(&plan).into_iter().find(|line| line.contains(" tcp ")).unwrap()
     };
     assert_eq!(tcp(100), "50 tcp 2001:db8::1");
@@ -284,14 +285,14 @@ fn a_distant_remembered_server_gets_no_more_time_than_an_unknown_one() {
 #[test]
 fn delays_come_from_remembered_round_trips() {
     let timetable = |rtt| {
-        let lesson = Lesson::new().good(Quic, "2001:db8::1", rtt).good(Quic, "192.0.2.1", rtt);
-        let mut lesson = lesson.good(Tcp, "2001:db8::1", rtt).good(Tcp, "192.0.2.1", rtt);
-        lesson.timetable_after(60)
+        let learnt = Learnt::new().good(Quic, "2001:db8::1", rtt).good(Quic, "192.0.2.1", rtt);
+        let mut learnt = learnt.good(Tcp, "2001:db8::1", rtt).good(Tcp, "192.0.2.1", rtt);
+        learnt.timetable_after(60)
     };
     assert_eq!(
         timetable(200),
         ["0 quic 2001:db8::1", "50 tcp 2001:db8::1", "600 quic 192.0.2.1", "650 tcp 192.0.2.1"],
-        "so far away a head start costs more than it spares"
+        "at this distance a longer head start costs more than it saves"
     );
     assert_eq!(
         timetable(60),
@@ -309,7 +310,7 @@ fn delays_come_from_remembered_round_trips() {
     );
 }
 
-/// The memory sorts within a priority and never against one.
+/// The memory reorders within a priority, never across priorities.
 ///
 /// ```text
 /// example.com HTTPS 1 a.example. alpn=h2 ipv4hint=192.0.2.1
@@ -321,39 +322,43 @@ fn priorities_of_records_override_the_memory() {
         "example.com HTTPS 1 a.example. alpn=h2 ipv4hint=192.0.2.1",
         "example.com HTTPS 2 b.example. alpn=h2 ipv4hint=192.0.2.2",
     ];
-    let mut lesson = Lesson::new();
-    lesson.ladder = Ladder::on(dual_stack()).answers(&lines);
-    let mut lesson = lesson.good(Tcp, "192.0.2.2", 20);
-    assert_eq!(lesson.timetable_after(60), ["0 tcp 192.0.2.1", "250 tcp 192.0.2.2"]);
+    let mut learnt = Learnt::new();
+    learnt.ladder = Ladder::on(dual_stack()).answers(&lines);
+    let mut learnt = learnt.good(Tcp, "192.0.2.2", 20);
+    assert_eq!(learnt.timetable_after(60), ["0 tcp 192.0.2.1", "250 tcp 192.0.2.2"]);
     let equal = lines.map(|line| line.replace("HTTPS 2", "HTTPS 1"));
     let equal: Vec<&str> = equal.iter().map(String::as_str).collect();
     for seed in 0..8 {
-        lesson.ladder = Ladder::on(dual_stack()).answers(&equal);
-        lesson.ladder.seed = seed;
-        assert_eq!(lesson.timetable_after(60)[0], "0 tcp 192.0.2.2", "equals are told apart");
+        learnt.ladder = Ladder::on(dual_stack()).answers(&equal);
+        learnt.ladder.seed = seed;
+        assert_eq!(
+            learnt.timetable_after(60)[0],
+            "0 tcp 192.0.2.2",
+            "the memory decides between equals"
+        );
     }
 }
 
 /// HEv3 §5.3: the nearer of two addresses of one family.
 #[test]
 fn the_nearer_address_goes_first() {
-    let mut lesson = Lesson::new();
-    lesson.ladder = Ladder::on(dual_stack())
+    let mut learnt = Learnt::new();
+    learnt.ladder = Ladder::on(dual_stack())
         .answers(&["example.com HTTPS 1 . alpn=h2"])
         .answers(&["example.com A 192.0.2.1", "example.com A 192.0.2.2"]);
-    let mut lesson = lesson.good(Tcp, "192.0.2.1", 80).good(Tcp, "192.0.2.2", 20);
-    assert_eq!(lesson.timetable_after(60), ["0 tcp 192.0.2.2", "100 tcp 192.0.2.1"]);
+    let mut learnt = learnt.good(Tcp, "192.0.2.1", 80).good(Tcp, "192.0.2.2", 20);
+    assert_eq!(learnt.timetable_after(60), ["0 tcp 192.0.2.2", "100 tcp 192.0.2.1"]);
 }
 
-/// QUIC is far slower than TCP: with memory nobody waits longer for it than without.
+/// QUIC is far slower than TCP: with memory, TCP waits no longer for it than without.
 #[test]
 fn a_slow_transport_gets_only_a_bounded_head_start() {
-    let mut lesson = Lesson::new().good(Quic, "2001:db8::1", 80).good(Tcp, "2001:db8::1", 1);
-    let plan = lesson.plan_after(60);
+    let mut learnt = Learnt::new().good(Quic, "2001:db8::1", 80).good(Tcp, "2001:db8::1", 1);
+    let plan = learnt.plan_after(60);
     let tcp = plan.entries.iter().find(|entry| entry.candidate.transport == Tcp).unwrap();
-    let told = tcp.reasons.last().unwrap().to_string();
+    let text = tcp.reasons.last().unwrap().to_string();
     assert_eq!(
-        told,
+        text,
         "quic is preferred, but with a round trip of 80 ms its head start is only 50 ms: tcp \
          needs no more than 2 ms"
     );
@@ -362,10 +367,10 @@ fn a_slow_transport_gets_only_a_bounded_head_start() {
 
 /// 80 ms and 20 for QUIC; 50 ms and 2 × 25 ms for TCP and TLS.
 #[test]
-fn the_head_start_is_cut_where_the_lesser_transport_would_be_ready_first() {
+fn the_head_start_is_cut_where_the_less_preferred_transport_would_be_ready_first() {
     let starts = |tcp| {
-        let lesson = Lesson::new().good(Quic, "2001:db8::1", 80).good(Tcp, "2001:db8::1", tcp);
-        let plan = { lesson }.plan_after(60);
+        let learnt = Learnt::new().good(Quic, "2001:db8::1", 80).good(Tcp, "2001:db8::1", tcp);
+        let plan = { learnt }.plan_after(60);
         let is_tcp = |line: &String| line.ends_with(" tcp 2001:db8::1");
         timetable(&plan).into_iter().find(is_tcp).unwrap()
     };

@@ -88,7 +88,8 @@ fn six_candidates_of_three_transports() {
     );
 }
 
-/// HTTP/3 runs over QUIC alone, HTTP/2 over streams; who names only one means it everywhere.
+/// HTTP/3 runs over QUIC alone, HTTP/2 over streams; a caller that names only one means it for
+/// every transport.
 #[test]
 fn each_transport_offers_the_protocols_that_it_carries() {
     let transports = vec![Transport::Quic, Transport::Tcp];
@@ -107,7 +108,8 @@ fn each_transport_offers_the_protocols_that_it_carries() {
     assert_eq!(offers(&["imap"]), [vec!["imap"], vec!["imap"]]);
 }
 
-/// Security is the caller's: what cannot have it is left out, and nothing is made weaker.
+/// The caller decides about security: transports that cannot provide it are left out, and nothing
+/// is weakened.
 #[test]
 fn each_transport_has_the_requested_security() {
     let all = Transport::ALL.to_vec();
@@ -136,8 +138,8 @@ fn each_transport_has_the_requested_security() {
     assert_eq!(clear.notes, [Reason::AlwaysSecure { transport: Quic }]);
 }
 
-/// RFC 3436 and RFC 8261 are equivalent: the caller says which, or tries both, each transport
-/// once before one of them gets a second chance.
+/// RFC 3436 and RFC 8261 are equivalent: the caller chooses one, or tries both, each transport once
+/// before one of them gets a second chance.
 #[test]
 fn sctp_inside_udp_has_tls_or_dtls_or_a_candidate_of_each() {
     let securities = |sctp_security| -> Vec<_> {
@@ -179,9 +181,9 @@ fn more_of_the_preferred_family_can_go_first() {
     );
 }
 
-/// The draft's §7 example: IPv4 that comes late stands next, not last.
+/// The example of HEv3 §7: IPv4 that arrives late comes next, not last.
 #[test]
-fn late_answers_take_their_place_in_the_order() {
+fn late_answers_take_their_position_in_the_order() {
     let ladder = Ladder::on(dual_stack()).answers(&["example.com HTTPS -"]).answers(&[
         "example.com AAAA 2001:db8::1",
         "example.com AAAA 2001:db8::2",
@@ -195,7 +197,7 @@ fn late_answers_take_their_place_in_the_order() {
     );
 }
 
-/// As many candidates as there can be: bounded, said, and no transport cut off.
+/// With more candidates than the limit, a note says so and no transport is cut off.
 #[test]
 fn candidates_are_bounded() {
     let lines: Vec<String> = (1..=32)

@@ -1,4 +1,4 @@
-//! What holds for every plan, whatever DNS, the memory and the policy say.
+//! Properties that hold for every plan, whatever DNS, the memory and the policy contain.
 
 use alloc::{collections::BTreeMap, format, string::String, vec, vec::Vec};
 use core::{net::IpAddr, time::Duration};
@@ -203,7 +203,7 @@ fn resolve_and_plan(world: &World, draws: &[usize]) -> (Vec<ServiceInfo>, Plan) 
         policy,
         services: &services,
         notes: &resolution.notes(),
-        view: &learnt(world).view(&network.id, &target.host, &Trust::default(), NOW),
+        view: &memory_of(world).view(&network.id, &target.host, &Trust::default(), NOW),
         network,
         seed: *seed,
         now: NOW,
@@ -211,7 +211,7 @@ fn resolve_and_plan(world: &World, draws: &[usize]) -> (Vec<ServiceInfo>, Plan) 
     (services, made)
 }
 
-fn learnt(world: &World) -> Memory {
+fn memory_of(world: &World) -> Memory {
     let mut memory = Memory::new(Config::default());
     for (candidate, good, age) in &world.memory {
         let failure =
@@ -234,7 +234,7 @@ fn learnt(world: &World) -> Memory {
     memory
 }
 
-/// What can be on the wire: address and port, transport.
+/// The attempts that are possible on the wire: port, address and transport.
 fn expected(world: &World, services: &[ServiceInfo]) -> Vec<(u16, IpAddr, Transport)> {
     let target = https("example.com", 443);
     let Service::Http { .. } = target.service else { return vec![] };
@@ -254,7 +254,7 @@ fn expected(world: &World, services: &[ServiceInfo]) -> Vec<(u16, IpAddr, Transp
 proptest! {
     /// "Input order at equal time does not change the outcome."
     #[test]
-    fn the_order_of_answers_does_not_count(
+    fn the_order_of_answers_does_not_matter(
         world in world(),
         one in proptest::collection::vec(any::<usize>(), 1..12),
         other in proptest::collection::vec(any::<usize>(), 1..12),
@@ -264,7 +264,7 @@ proptest! {
 
     /// Every candidate is tried or carries a reason, and no two entries are the same attempt.
     #[test]
-    fn nothing_is_lost(world in world()) {
+    fn every_candidate_is_tried_or_has_a_reason(world in world()) {
         let (services, plan) = resolve_and_plan(&world, &[0]);
         let entries = plan.entries.iter().map(|entry| (&entry.candidate, &entry.reasons));
         let dropped = plan.dropped.iter().map(|dropped| (&dropped.candidate, &dropped.reasons));
@@ -285,14 +285,14 @@ proptest! {
         prop_assert!(all.len() <= MAX_CANDIDATES);
     }
 
-    /// If there is anything that records, policy and security allow, something is tried.
+    /// If records, policy and security allow anything, something is tried.
     #[test]
     fn a_plan_is_empty_only_if_nothing_is_allowed(world in world()) {
         let (services, plan) = resolve_and_plan(&world, &[0]);
         let is_admitted = |address: &ServiceAddress| {
             world.network.admits(world.policy.only_family, address.ip)
         };
-        // What a record rules out is tried without it, where there is an address for that.
+        // A transport excluded by a record is tried without the record, if there is an address.
         let has_fallback = services.iter().any(|service| {
             service.priority().is_none() && service.addresses.iter().any(is_admitted)
         });
@@ -322,7 +322,7 @@ proptest! {
         }
     }
 
-    /// What the memory knows to work is never behind what it knows to fail.
+    /// Candidates known to work are never behind those known to fail.
     #[test]
     fn good_goes_before_bad(world in world()) {
         let (_, plan) = resolve_and_plan(&world, &[0]);
@@ -334,7 +334,7 @@ proptest! {
         }
     }
 
-    /// Security is the caller's, and no answer or memory weakens it.
+    /// The caller decides about security, and no answer or memory weakens it.
     #[test]
     fn security_is_never_weakened(world in world()) {
         let (_, plan) = resolve_and_plan(&world, &[0]);
@@ -349,15 +349,15 @@ proptest! {
     ) {
         let first = if ipv4_first { Family::V4 } else { Family::V6 };
         let numbered: Vec<(usize, IpAddr)> = addresses.iter().copied().enumerate().collect();
-        let turns = interleave(numbered.clone(), first, count, |(_, ip)| Family::of(*ip));
-        let mut back = turns.clone();
+        let interleaved = interleave(numbered.clone(), first, count, |(_, ip)| Family::of(*ip));
+        let mut back = interleaved.clone();
         back.sort_unstable();
         prop_assert_eq!(&back, &numbered);
         for family in [Family::V4, Family::V6] {
             let of = |list: &[(usize, IpAddr)]| -> Vec<usize> {
                 list.iter().filter(|(_, ip)| Family::of(*ip) == family).map(|(at, _)| *at).collect()
             };
-            prop_assert_eq!(of(&turns), of(&numbered), "the order within a family stays");
+            prop_assert_eq!(of(&interleaved), of(&numbered), "the order within a family is kept");
         }
     }
 }

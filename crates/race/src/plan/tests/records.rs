@@ -1,4 +1,4 @@
-//! What HTTPS records make of the order: priorities, protocols, ports.
+//! The effect of HTTPS records on the order: priorities, protocols, ports.
 
 use alloc::{string::String, vec, vec::Vec};
 
@@ -61,8 +61,8 @@ fn equal_priorities_are_shuffled_by_the_seed() {
     for seed in 0..300 {
         let drawn: Vec<String> = order(seed, &lines);
         assert_eq!(drawn.len(), 3);
-        let turned = [lines[2], lines[0], lines[1]];
-        assert_eq!(drawn, order(seed, &turned), "the server's order does not count");
+        let reversed = [lines[2], lines[0], lines[1]];
+        assert_eq!(drawn, order(seed, &reversed), "the server's order does not matter");
         for (at, count) in first.iter_mut().enumerate() {
             *count += usize::from(drawn[0] == alloc::format!("192.0.2.{}", at + 1));
         }
@@ -80,7 +80,7 @@ fn without_records_quic_is_tried_on_the_same_port() {
     assert_eq!(plan.entries[1].candidate.alpn, ["h2", "http/1.1"]);
 }
 
-/// With records, their word counts.
+/// If there are records, they decide.
 #[test]
 fn without_h3_in_any_record_quic_is_dropped() {
     let plan = with_seed(1)
@@ -114,8 +114,8 @@ fn each_record_decides_for_its_own_service() {
     }
 }
 
-/// RFC 9460 §7.1.2: a record opens or closes a transport; what TLS negotiates stays whole, so
-/// that nobody who can change DNS can choose an older protocol.
+/// RFC 9460 §7.1.2: a record allows or excludes a transport, but does not restrict what TLS
+/// negotiates, so that an attacker who can change DNS cannot choose an older protocol.
 #[test]
 fn a_record_does_not_narrow_what_is_offered() {
     let plan = with_seed(1).answers(&["example.com HTTPS 1 . ipv4hint=192.0.2.1"]).plan();
@@ -143,7 +143,7 @@ fn a_service_without_a_common_protocol_is_not_tried() {
     assert_eq!(plan.notes, [Reason::NotSpoken { transport: Transport::Quic }]);
 }
 
-/// A record that comes late replaces what was assumed without it.
+/// A record that arrives late replaces what was assumed without it.
 #[test]
 fn a_late_record_is_applied() {
     let ladder = with_seed(1).answers(&["example.com A 192.0.2.1"]).after(60);
@@ -155,7 +155,7 @@ fn a_late_record_is_applied() {
     assert_eq!(sockets, ["192.0.2.1:8443", "192.0.2.1:443"]);
 }
 
-/// The same address under two names is one thing on the wire.
+/// The same address under two names is the same attempt on the wire.
 #[test]
 fn what_is_the_same_on_the_wire_is_tried_once() {
     let plan = with_seed(1)
@@ -192,7 +192,7 @@ fn candidates_without_records_follow_those_of_records() {
     assert_eq!(plan.dropped, [], "what is tried is not dropped as well");
 }
 
-/// RFC 9460 §8: a record of which nothing is spoken here is not compatible, so there are none.
+/// RFC 9460 §8: a record without a supported protocol is not compatible, as if there were none.
 #[test]
 fn a_client_without_quic_still_reaches_a_host_whose_records_list_only_h3() {
     let target = Target {
@@ -207,9 +207,9 @@ fn a_client_without_quic_still_reaches_a_host_whose_records_list_only_h3() {
     assert!(plan.entries[0].reasons.contains(&beside_records()));
 }
 
-/// The same from the other side: QUIC is all that the caller speaks, and no record lists it.
+/// The reverse: the caller supports only QUIC, and no record lists it.
 #[test]
-fn a_client_of_quic_alone_still_tries_a_host_whose_records_list_only_h2() {
+fn a_quic_only_client_still_tries_a_host_whose_records_list_only_h2() {
     let policy = Policy { transports: vec![Transport::Quic], ..Policy::of_first_tries() };
     let plan = Ladder::of(https("example.com", 443), ipv4_only(), policy, 1)
         .answers(&["example.com HTTPS 1 . alpn=h2"])
@@ -251,9 +251,9 @@ fn the_target_of_an_alias_without_parameters_goes_before_the_host() {
     assert_eq!(tried, expected);
 }
 
-/// Who does not rely on ECH falls back, but not past the ECH of the same endpoint.
+/// A caller that does not rely on ECH falls back, but not to the same endpoint without its ECH.
 #[test]
-fn what_a_record_leads_to_is_not_tried_again_without_its_ech() {
+fn a_service_of_a_record_is_not_tried_again_without_its_ech() {
     let plan = with_seed(1)
         .answers(&["example.com HTTPS 1 . alpn=h3 no-default-alpn ech=keys"])
         .answers(&["example.com A 192.0.2.1"])
@@ -262,7 +262,7 @@ fn what_a_record_leads_to_is_not_tried_again_without_its_ech() {
     assert_eq!(plan.entries[0].candidate.ech, Some(b"keys".to_vec()));
 }
 
-/// What a plan cannot take is not counted twice because a record leads there.
+/// A candidate beyond the limit is not counted twice because a record leads to it.
 #[test]
 fn what_is_covered_by_a_record_is_not_counted_as_left_out() {
     let lines: Vec<_> =

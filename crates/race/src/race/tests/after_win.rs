@@ -16,7 +16,7 @@ use crate::target::Host;
 /// 200   quic ◀── better
 /// ```
 #[test]
-fn the_more_wanted_transport_goes_on_and_becomes_better() {
+fn the_more_preferred_transport_continues_and_becomes_better() {
     let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(90);
     scene.ready(1);
@@ -27,7 +27,7 @@ fn the_more_wanted_transport_goes_on_and_becomes_better() {
 }
 
 #[test]
-fn a_less_wanted_transport_never_becomes_better() {
+fn a_less_preferred_transport_never_becomes_better() {
     let mut scene =
         Scene::new(&[V4], Policy { losers: Losers::Finish(ms(500)), ..Policy::of_first_tries() });
     scene.until(60);
@@ -74,14 +74,11 @@ fn an_upgrade_that_was_answered_has_until_the_deadline() {
 }
 
 /// ```text
-/// 0     quic 1 ──▶
-/// 50    tcp 1 ──▶
-/// 60    quic 1 ◀── answered, and then nothing more
-/// 90    tcp 1 ◀── usable
-/// 3060  quic 2 ──▶        in the background: quic 1 has had its time
+/// 0     quic 1 ──▶ 50    tcp 1 ──▶ 60    quic 1 ◀── answered, then stalls 90    tcp 1 ◀── usable
+/// 3060  quic 2 ──▶        in the background: quic 1 has stalled for long enough
 /// ```
 #[test]
-fn an_upgrade_that_stalls_does_not_keep_the_next_one_out() {
+fn a_stalled_upgrade_does_not_block_the_next_one() {
     let mut scene = Scene::new(&["192.0.2.1", "192.0.2.2"], Policy::of_first_tries());
     scene.until(60);
     scene.answered(0);
@@ -97,10 +94,8 @@ fn an_upgrade_that_stalls_does_not_keep_the_next_one_out() {
 }
 
 /// ```text
-/// 0     v6 ──▶
-/// 250   v4 ──▶
-/// 300   v4 ◀── usable; v6, not answered in 300 ms, goes on
-/// 3300  v6: silent, remembered and closed
+/// 0     v6 ──▶ 250   v4 ──▶ 300   v4 ◀── usable; v6, unanswered for 300 ms, continues 3300  v6:
+/// silent, remembered and closed
 /// ```
 #[test]
 fn an_unreachable_address_is_remembered() {
@@ -139,8 +134,8 @@ fn nothing_starts_at_the_deadline() {
     assert_eq!(scene.until(60_000), ["1000 close 0 Deadline", "1000 finished"]);
 }
 
-/// The caller is done after 60 ms: a server that completed TCP and TLS within 10 ms and has not
-/// answered one QUIC packet in 60 ms is silent.
+/// The caller ends the race after 60 ms: a server that completed TCP and TLS within 10 ms and has
+/// not answered one QUIC packet in 60 ms is silent.
 #[test]
 fn a_race_ended_early_still_learns_silence() {
     let mut scene = Scene::new(&[V4], Policy::of_first_tries());
@@ -157,8 +152,8 @@ fn a_race_ended_early_still_learns_silence() {
     assert_eq!(scene.until(60_000), lines);
 }
 
-/// What a run that ends `done` ms after the start leaves behind for the next one: which transports
-/// start first, when the next run comes `later` ms after it.
+/// What is learnt from a run that ends `done` ms after the start, and which transports the next run
+/// starts first, `later` ms after it.
 fn after_a_run_that_ends(done: u64, later: u64) -> (Option<Doubt>, Vec<String>) {
     use crate::io::{AttemptId, Output};
     let mut memory = Memory::new(Config::default());
@@ -189,8 +184,8 @@ fn after_a_run_that_ends(done: u64, later: u64) -> (Option<Doubt>, Vec<String>) 
     (doubt, next.starts_of_a_race_over_tcp())
 }
 
-/// A short run proves little, and still the next one goes straight to TCP; half a minute later it
-/// asks again. A run that outlasted the second Initial has proved more.
+/// A short run proves little, but the next one still goes straight to TCP; half a minute later QUIC
+/// is tried again. A run that outlasted the second Initial proves more.
 #[test]
 fn silence_that_was_cut_short_counts_for_30_seconds() {
     let straight = ["tcp"].map(str::to_owned).to_vec();
@@ -256,7 +251,7 @@ fn more_than_one_switch_is_possible() {
     assert_eq!(said, expected);
 }
 
-/// A setup that remembers these outcomes, so many minutes ago.
+/// A setup that remembers these outcomes, each with its age in minutes.
 fn remembering(outcomes: &[(Transport, Option<Cause>, u64)]) -> Setup {
     let mut memory = Memory::new(Config::default());
     let host = Host::Name("a.test".into());
@@ -306,7 +301,7 @@ fn a_recent_failure_is_not_retested() {
 /// 80    quic ◀── better
 /// ```
 #[test]
-fn what_failed_earlier_is_tested_again_beside_the_winner() {
+fn what_failed_earlier_is_retested_beside_the_winner() {
     let setup =
         remembering(&[(Transport::Quic, Some(Cause::Silent), 6), (Transport::Tcp, None, 6)]);
     let mut scene = Scene::with(setup, &[V4]);
@@ -325,7 +320,7 @@ fn what_failed_earlier_is_tested_again_beside_the_winner() {
 /// 10    quic ──▶           in the background; nothing more is due
 /// ```
 #[test]
-fn a_driver_can_tell_that_a_test_is_due() {
+fn a_driver_can_see_that_a_retest_is_due() {
     let setup =
         remembering(&[(Transport::Quic, Some(Cause::Silent), 6), (Transport::Tcp, None, 6)]);
     let mut scene = Scene::with(setup, &[V4]);
@@ -339,7 +334,7 @@ fn a_driver_can_tell_that_a_test_is_due() {
 }
 
 #[test]
-fn a_test_without_an_answer_is_bad_news_again() {
+fn an_unanswered_retest_is_a_failure_again() {
     let setup =
         remembering(&[(Transport::Quic, Some(Cause::Silent), 6), (Transport::Tcp, None, 6)]);
     let mut scene = Scene::with(setup, &[V4]);
@@ -363,7 +358,7 @@ fn what_failed_is_tried_after_all_when_nothing_else_is_left() {
 }
 
 #[test]
-fn a_winner_that_breaks_before_the_first_byte_is_bad_news() {
+fn a_winner_that_fails_before_the_first_byte_is_a_failure() {
     let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(90);
     scene.ready(1);
@@ -383,9 +378,8 @@ fn the_first_byte_is_remembered_too() {
 }
 
 /// ```text
-/// 10    tcp over IPv6 ◀── up, and then nothing more
-/// 270   tcp over IPv4 ◀── the first byte: usable
-/// 3270  tcp over IPv6: silent beside who spoke, remembered and closed
+/// 10    tcp over IPv6 ◀── established, then stalls 270   tcp over IPv4 ◀── the first byte: usable
+/// 3270  tcp over IPv6: silent beside the winner, remembered and closed
 /// ```
 #[test]
 fn a_connected_but_silent_peer_is_remembered_if_another_one_replied() {
@@ -407,7 +401,7 @@ fn a_connected_but_silent_peer_is_remembered_if_another_one_replied() {
     assert_eq!(scene.until(60_000), lines);
 }
 
-/// As above, but it says something after all.
+/// As above, but it replies after all.
 #[test]
 fn a_peer_that_replies_after_the_winner_is_not_silent() {
     let transports = alloc::vec![Transport::Tcp];

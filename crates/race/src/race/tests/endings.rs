@@ -23,7 +23,10 @@ fn a_race_ends_when_everything_has_failed() {
     let lines = ending(scene, 100);
     assert!(lines[1].contains("failed AllFailed"), "{lines:?}");
     assert!(lines[1].find("Quic").unwrap() < lines[1].find("Tcp").unwrap());
-    assert!(lines[1].contains("as told"), "the failure says what the lower layer said");
+    assert!(
+        lines[1].contains("simulated failure"),
+        "the failure includes the detail of the lower layer"
+    );
 }
 
 #[test]
@@ -42,7 +45,7 @@ fn the_deadline_ends_a_race() {
     assert_eq!(lines[1], "30000 learn tcp silent at Started");
     assert_eq!(lines[2], "30000 close 1 Deadline");
     assert!(lines[3].starts_with("30000 failed Deadline([("), "{lines:?}");
-    assert!(lines[3].contains("None"), "tcp was still under way: {lines:?}");
+    assert!(lines[3].contains("None"), "tcp was still in progress: {lines:?}");
     assert!(lines[3].contains("Reset"), "quic had failed: {lines:?}");
 }
 
@@ -61,7 +64,7 @@ fn the_deadline_ends_the_wait_for_dns() {
 }
 
 #[test]
-fn a_caller_who_gives_up_leaves_nothing_behind() {
+fn a_cancelled_race_leaves_nothing_behind() {
     let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(60);
     scene.input(Input::Cancel);
@@ -85,8 +88,8 @@ fn a_finished_race_ignores_everything() {
     assert_eq!(scene.until(60_000), Vec::<String>::new());
 }
 
-/// What the winner still says comes together with the news that ends the race: after the end it is
-/// too late for it, and on another network it would be learnt of the wrong one.
+/// Progress of the winner arrives together with the input that ends the race: it is too late after
+/// the end, and after a change of network it would be stored for the wrong one.
 #[test]
 fn nothing_comes_after_the_end_in_the_same_instant() {
     let mut scene = Scene::new(&[V4], Policy::of_first_tries());
@@ -100,11 +103,11 @@ fn nothing_comes_after_the_end_in_the_same_instant() {
 }
 
 /// ```text
-/// 90     tcp ◀── complete, and the server says nothing
-/// 30000  the deadline closes it like all others
+/// 90     tcp ◀── complete, and the server sends nothing 30000  the deadline closes it like all
+/// others
 /// ```
 #[test]
-fn what_is_complete_but_never_heard_from_is_closed_at_the_deadline() {
+fn a_complete_connection_that_stays_silent_is_closed_at_the_deadline() {
     let policy = Policy { win_at: Level::FirstByte, ..Policy::of_first_tries() };
     let mut scene = Scene::new(&[V4], policy);
     scene.until(90);

@@ -1,4 +1,4 @@
-//! What waits at the peer's first answer, and when it goes on.
+//! Attempts that wait at the peer's first answer, and when they proceed.
 
 use super::scene::*;
 use crate::candidate::{Security, Transport};
@@ -20,8 +20,7 @@ fn cancelling() -> Policy {
 }
 
 /// ```text
-/// 0     sctp ──▶ INIT
-/// 20    sctp ◀── INIT ACK: goes on at once, for nothing else is ready
+/// 0     sctp ──▶ INIT 20    sctp ◀── INIT ACK: proceeds at once, since nothing else is ready
 /// ```
 #[test]
 fn an_attempt_that_may_still_win_proceeds_at_its_answer() {
@@ -29,15 +28,14 @@ fn an_attempt_that_may_still_win_proceeds_at_its_answer() {
     scene.until(20);
     scene.answered(0);
     assert_eq!(scene.until(20), ["20 proceed 0"]);
-    assert_eq!(scene.until(40), Vec::<String>::new(), "said once");
+    assert_eq!(scene.until(40), Vec::<String>::new(), "only once");
     scene.ready(0);
     assert_eq!(scene.until(40), ["40 learn sctp good at Transport", "40 usable 0", "40 finished"]);
 }
 
 /// ```text
-/// 0     sctp ──▶ INIT
-/// 50    tcp ──▶
-/// 60    tcp ◀── complete: usable; sctp is closed before it said COOKIE ECHO
+/// 0     sctp ──▶ INIT 50    tcp ──▶ 60    tcp ◀── complete: usable; sctp is closed before it sends
+/// COOKIE ECHO
 /// ```
 #[test]
 fn a_loser_never_proceeds() {
@@ -63,10 +61,10 @@ fn the_late_switch_lets_a_preferred_loser_proceed() {
     assert_eq!(scene.until(120)[..2], ["120 learn sctp good at Transport", "120 better 0"]);
 }
 
-/// What stood before the winner and was silent shows by its first answer that it is not: that is
-/// all that is wanted of it.
+/// An unanswered attempt planned before the winner only has to show whether it is silent, so its
+/// first answer ends it.
 #[test]
-fn an_answer_that_was_only_awaited_ends_it() {
+fn an_attempt_that_only_tests_for_silence_ends_at_its_answer() {
     let policy = Policy {
         transports: vec![Transport::Tcp, Transport::Sctp],
         losers: Losers::Cancel,
@@ -94,9 +92,9 @@ fn a_loser_waits_during_the_grace() {
     scene.ready(1);
     scene.answered(2);
     let lines = scene.until(110);
-    assert_eq!(lines, ["110 learn tcp good at Transport"], "sctp-udp is less wanted than tcp");
+    assert_eq!(lines, ["110 learn tcp good at Transport"], "sctp-udp is less preferred than tcp");
     scene.answered(0);
-    assert_eq!(scene.until(110), ["110 proceed 0"], "sctp is wanted more, and has the grace");
+    assert_eq!(scene.until(110), ["110 proceed 0"], "sctp is more preferred, and has the grace");
 }
 
 #[test]
@@ -115,7 +113,7 @@ fn the_naive_race_carries_every_handshake_to_its_end() {
     assert_eq!(scene.until(60_000), lines);
 }
 
-/// As the paper's footnote has it: where SCTP is preferred, its INIT ACK ends the others.
+/// As in the paper's footnote: where SCTP is preferred, its INIT ACK ends the others.
 #[test]
 fn the_init_ack_can_win() {
     let policy = Policy { win_at: Level::Answered, ..cancelling() };

@@ -30,9 +30,9 @@ fn time_of(lines: &[String], what: &str) -> u64 {
     line.split(' ').next().unwrap().parse().unwrap()
 }
 
-/// Found by fuzzing: all candidates made room for one another within one instant, for ever.
+/// Found by fuzzing: all candidates made room for one another within one instant, forever.
 #[test]
-fn a_turn_takes_time_where_there_is_no_delay() {
+fn a_turn_takes_time_even_without_a_delay() {
     let policy = Policy {
         max_in_flight: 1,
         simultaneous: true,
@@ -47,14 +47,9 @@ fn a_turn_takes_time_where_there_is_no_delay() {
 }
 
 /// ```text
-/// 0     1 ──▶
-/// 250   2 ──▶
-/// 500   1 ✕ makes room
-/// 500   3 ──▶
-/// 750   2 ✕ makes room
-/// 750   4 ──▶        everything has had its turn
-/// 1000  3 ✕ makes room
-/// 1000  1 ──▶        again, and for twice as long
+/// 0     1 ──▶ 250   2 ──▶ 500   1 ✕ makes room 500   3 ──▶ 750   2 ✕ makes room 750   4 ──▶       
+/// everything has had its turn 1000  3 ✕ makes room 1000  1 ──▶        again, with a turn twice as
+/// long
 /// ```
 #[test]
 fn unanswered_attempts_make_room() {
@@ -76,8 +71,8 @@ fn unanswered_attempts_make_room() {
     assert_eq!(scene.until(2_000), lines);
 }
 
-/// It was cut short: that it was silent so far says nothing. What was silent for as long as the
-/// deadline would count is remembered.
+/// A short silence is not significant when an attempt makes room. A silence as long as would count
+/// at the deadline is remembered.
 #[test]
 fn only_a_long_silence_counts_against_attempts_that_made_room() {
     let mut scene = Scene::new(&FOUR, two_at_once());
@@ -88,8 +83,8 @@ fn only_a_long_silence_counts_against_attempts_that_made_room() {
     assert!(lines.contains(&"7000 start 12 tcp 192.0.2.1".to_owned()), "{lines:?}");
 }
 
-/// Nine addresses of each family, and the last one of IPv6 alone is there: libcurl 8.14 needs
-/// 3.2 s, Node 22 4.0 s.
+/// Nine addresses of each family, of which only the last IPv6 one answers: libcurl 8.14 needs 3.2
+/// s, Node 22 4.0 s.
 #[test]
 fn the_last_of_many_addresses_is_found_as_soon_as_by_curl() {
     for transports in [vec![Transport::Tcp], Policy::default().transports] {
@@ -102,7 +97,7 @@ fn the_last_of_many_addresses_is_found_as_soon_as_by_curl() {
         let start = lines.iter().find(|line| line.ends_with("tcp 2001:db8::9")).unwrap();
         let words: Vec<&str> = start.split(' ').collect();
         let at: u64 = words[0].parse().unwrap();
-        assert!(at <= 2_800, "a round trip of 100 ms for TCP and for TLS is to be had: {lines:?}");
+        assert!(at <= 2_800, "including two round trips of 100 ms for TCP and TLS: {lines:?}");
 
         let mut scene = Scene::new(&addresses, scene.race.setup().policy.clone());
         scene.until(at + 100);
@@ -137,8 +132,8 @@ fn silent_addresses_do_not_block_others() {
 fn a_slow_candidate_connects_in_a_later_turn() {
     let mut scene = Scene::new(&FOUR[..3], Policy { max_in_flight: 2, ..tcp_only() });
     let lines = scene.until(1_700);
-    let again = lines.iter().filter(|line| line.ends_with("tcp 192.0.2.1")).nth(1).unwrap();
-    assert_eq!(again, "750 start 3 tcp 192.0.2.1");
+    let second_turn = lines.iter().filter(|line| line.ends_with("tcp 192.0.2.1")).nth(1).unwrap();
+    assert_eq!(second_turn, "750 start 3 tcp 192.0.2.1");
     assert!(!lines.contains(&"1450 close 3 MadeRoom".to_owned()), "{lines:?}");
     scene.answered(3);
     let lines = scene.until(3_699);
@@ -147,7 +142,7 @@ fn a_slow_candidate_connects_in_a_later_turn() {
     assert!(scene.until(3_699).contains(&"3699 usable 3".to_owned()));
 }
 
-/// A box that accepts everything and then is silent must not keep what works from being tried.
+/// A middlebox that accepts every connection and then stays silent must not block other candidates.
 #[test]
 fn stalled_attempts_make_room_too() {
     let mut scene = Scene::new(&FOUR[..2], Policy { max_in_flight: 1, ..tcp_only() });
@@ -169,8 +164,8 @@ fn a_long_remembered_round_trip_makes_the_turn_longer() {
     assert_eq!(lines[..2], ["0 start 0 tcp 192.0.2.1", "1600 close 0 MadeRoom"]);
 }
 
-/// A refusal ends the wait for a turn: nothing works here, and that is told long before the
-/// deadline, though the limit let only some of it be tried at once.
+/// A refusal ends the wait for a turn: that nothing works is reported long before the deadline,
+/// although the limit allowed only some candidates to be tried at once.
 #[test]
 fn many_refusing_addresses_end_the_race_soon() {
     let policy = Policy { max_in_flight: 2, ..Policy::of_first_tries() };
@@ -188,7 +183,7 @@ fn many_refusing_addresses_end_the_race_soon() {
     assert!(FOUR.iter().all(|address| failed.contains(address)), "{failed}");
 }
 
-/// The failure names everything that was tried, also what just waits for another turn.
+/// The failure names everything that was tried, including candidates that wait for another turn.
 #[test]
 fn the_deadline_names_what_made_room() {
     let mut scene = Scene::new(&FOUR, two_at_once());
@@ -224,8 +219,8 @@ fn an_exhaustive_race_tries_everything_to_its_end() {
     assert!(!lines.iter().any(|line| line.contains("learn")), "{lines:?}");
 }
 
-/// The place that an attempt gives back may go to another race, so only what was silent for long
-/// gives way, and nothing starts before the driver says that there is room.
+/// The slot that an attempt releases may go to another race, so only long silent attempts make
+/// room, and nothing starts before the driver reports that there is room.
 #[test]
 fn a_race_waits_for_slots_of_the_process() {
     let mut scene = Scene::unanswered(setup(tcp_only()));
@@ -273,7 +268,7 @@ fn a_thousand_addresses_are_tried_in_a_bounded_way() {
     assert!(tried.iter().all(|turns| *turns <= 3), "{tried:?}");
 }
 
-/// Another network, other attempts: what made room there has no longer turn here.
+/// Attempts that made room on another network do not get longer turns on this one.
 #[test]
 fn turns_restart_on_another_network() {
     let mut scene = Scene::new(&FOUR, two_at_once());
@@ -286,7 +281,7 @@ fn turns_restart_on_another_network() {
     assert_eq!(closed, ["2600 close 7 MadeRoom"], "{lines:?}");
 }
 
-/// What a second try answers shows that the first one is slow at most.
+/// Second tries are expendable: they make room before any first attempt.
 #[test]
 fn a_second_try_makes_room_before_any_first_one() {
     let policy = Policy { second_tries: 2, max_in_flight: 3, ..tcp_only() };

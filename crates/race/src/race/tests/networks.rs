@@ -1,4 +1,4 @@
-//! The network changes in mid-race.
+//! The network changes during a race.
 
 use super::scene::*;
 use crate::evidence::Cause;
@@ -7,11 +7,8 @@ use crate::memory::View;
 use crate::policy::Policy;
 
 /// ```text
-/// 0     home: quic ──▶
-/// 50    home: tcp ──▶
-/// 70    cafe: everything is closed, DNS is asked again
-/// 70    cafe: quic ──▶
-/// 120   cafe: tcp ──▶
+/// 0     home: quic ──▶ 50    home: tcp ──▶ 70    cafe: everything is closed, DNS is queried again
+/// 70    cafe: quic ──▶ 120   cafe: tcp ──▶
 /// ```
 #[test]
 fn on_another_network_the_race_restarts() {
@@ -36,12 +33,12 @@ fn the_minimum_delay_holds_across_networks() {
 }
 
 #[test]
-fn answers_to_questions_of_the_old_network_are_ignored() {
+fn answers_to_queries_of_the_old_network_are_ignored() {
     let mut scene = Scene::unanswered(setup(Policy::of_first_tries()));
     let mut old = Scene::unanswered(setup(Policy::of_first_tries()));
     scene.moves_to("cafe");
     scene.until(0);
-    // The same answers, as the old network's questions were numbered.
+    // The same answers, with the query numbers of the old network.
     old.answer(&[V4]);
     let stale = [0, 1].map(|id| crate::dns::Answer {
         id: crate::dns::QueryId(id),
@@ -55,7 +52,7 @@ fn answers_to_questions_of_the_old_network_are_ignored() {
 }
 
 #[test]
-fn new_addresses_on_the_same_network_leave_attempts_alone() {
+fn new_addresses_on_the_same_network_do_not_affect_attempts() {
     let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(20);
     let mut renumbered = network("home");

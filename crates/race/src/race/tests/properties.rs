@@ -1,4 +1,4 @@
-//! What holds for every race: invariant 3 of the design, and that the memory converges.
+//! Properties that hold for every race: invariant 3 of the design, and that the memory converges.
 
 use core::{net::IpAddr, net::SocketAddr, time::Duration};
 
@@ -28,7 +28,7 @@ fn any_time() -> impl Strategy<Value = Duration> {
     (1..40_u64).prop_map(|tens| ms(10 * tens))
 }
 
-/// Trouble of this machine is left out: it is nothing that the memory learns.
+/// Local errors are left out, since the memory does not learn them.
 fn any_cause() -> impl Strategy<Value = Cause> {
     prop::sample::select(vec![
         Cause::Refused,
@@ -67,14 +67,14 @@ fn any_world() -> impl Strategy<Value = World> {
     })
 }
 
-/// A world in which more happens than that attempts have their fates.
+/// A world with further events, such as changes of network.
 fn any_eventful_world() -> impl Strategy<Value = World> {
     let moves = prop_oneof![4 => Just(Vec::new()), 1 => prop::collection::vec(any_time(), 1..3)];
     let process_limit = prop_oneof![3 => Just(None), 1 => (1..6_usize).prop_map(Some)];
     (any_world(), any::<bool>(), moves, process_limit).prop_map(
         |(world, ready_first, moves_at, process_limit)| {
             let mut moves_at: Vec<_> = moves_at.into_iter().map(|at| 3 * at).collect();
-            // Of two moves in one instant the order counts.
+            // The order of two changes of network at the same instant matters.
             moves_at.dedup();
             World { ready_first, moves_at, process_limit, ..world }
         },
@@ -188,37 +188,37 @@ fn check_starts(run: &Run, policy: &Policy) {
     }
     for (_, _, candidate) in &starts {
         assert!(policy.transports.contains(&candidate.transport));
-        assert_eq!(candidate.security, Security::Tls, "security is the caller's");
+        assert_eq!(candidate.security, Security::Tls, "security is never changed");
     }
 }
 
-/// A second try begins while nobody has won, after its delay, and so often at most; nothing of it is
-/// in the background.
+/// A second try starts before the win, after its delay, and at most as often as allowed; never in
+/// the background.
 fn check_second_tries(run: &Run, policy: &Policy) {
     let race = replay(&run.trace).expect("a recording replays");
     let won_at = run.usable().map(|(at, _)| at);
     let least = policy.second_try_delay_min.min(policy.head_start).max(ATTEMPT_DELAY_FLOOR);
-    for again in race.attempts() {
-        let Some(first) = again.again_of else { continue };
+    for retry in race.attempts() {
+        let Some(first) = retry.again_of else { continue };
         assert!(!policy.simultaneous && !policy.exhaustive);
-        assert!(won_at.is_none_or(|won| again.started <= won), "{again:?} after the win");
-        assert!(!again.background);
+        assert!(won_at.is_none_or(|won| retry.started <= won), "{retry:?} after the win");
+        assert!(!retry.background);
         let mut before = race
             .attempts()
             .iter()
-            .filter(|one| one.id < again.id && (one.id == first || one.again_of == Some(first)));
+            .filter(|one| one.id < retry.id && (one.id == first || one.again_of == Some(first)));
         let number = u32::try_from(before.clone().count()).unwrap();
-        assert!(number <= policy.second_tries, "{again:?}");
-        let last = before.next_back().expect("the first is before it");
-        let waited = again.started - last.started;
+        assert!(number <= policy.second_tries, "{retry:?}");
+        let last = before.next_back().expect("the first attempt precedes it");
+        let waited = retry.started - last.started;
         // With a round trip it waits for three of them and 10 ms, or less on a lossy network, where
         // it waits for one and 10 ms.
-        let known = again.initial_rtt.map(|rtt| match race.plan().is_lossy {
+        let known = retry.initial_rtt.map(|rtt| match race.plan().is_lossy {
             true => rtt + ms(10),
             false => 3 * rtt + ms(10),
         });
         let delay = known.unwrap_or(least) * 2_u32.pow(number - 1);
-        assert!(waited >= delay, "{again:?} after {waited:?} instead of {delay:?}");
+        assert!(waited >= delay, "{retry:?} after {waited:?} instead of {delay:?}");
     }
 }
 
@@ -260,7 +260,7 @@ fn check_in_flight(run: &Run, policy: &Policy) {
     assert!(winners.count() <= 1);
 }
 
-/// Whether a host showed a certificate that is not accepted.
+/// Whether a host presents a certificate that is not accepted.
 fn is_distrusted(world: &World, ip: IpAddr) -> bool {
     world.fates.iter().any(|((_, address), fate)| {
         address.ip() == ip && matches!(fate, Fate::Fails(Cause::Certificate, _))
@@ -268,8 +268,8 @@ fn is_distrusted(world: &World, ip: IpAddr) -> bool {
 }
 
 /// A race in which something works finds a connection, however few attempts may be in flight and
-/// however many addresses are silent. A server has one certificate: where it is not accepted over one
-/// transport, nobody waits long for another one.
+/// however many addresses are silent. A server has one certificate: if it is not accepted over one
+/// transport, the others are not waited for long.
 fn check_success(run: &Run, world: &World, policy: &Policy) {
     let works = |transport: &Transport| {
         world.fates.iter().any(|((t, address), fate)| {
@@ -301,9 +301,9 @@ proptest! {
         check_in_flight(&run, &policy);
     }
 
-    /// No decision is ever due without a timer: who asks the race more often learns nothing new.
+    /// No decision is ever due without a timer: polling the race more often changes nothing.
     #[test]
-    fn a_race_that_is_asked_more_often_decides_the_same(
+    fn a_race_that_is_polled_more_often_decides_the_same(
         world in any_eventful_world(),
         policy in any_policy(),
         memory in any_memory(),
@@ -317,7 +317,7 @@ proptest! {
         prop_assert_eq!(asleep.outputs, awake.outputs);
     }
 
-    /// With time enough; what a short deadline leaves out is the caller's choice.
+    /// Given enough time; what a short deadline excludes is the choice of the caller.
     #[test]
     fn a_working_candidate_is_found_among_silent_ones(
         world in any_world(),
@@ -345,24 +345,25 @@ proptest! {
         prop_assert_eq!(forwards.outputs, backwards.outputs);
     }
 
-    /// From any memory, against any stationary network, repeated races end at the most wanted
-    /// transport that works, and go there at once unless DNS names its address later than another.
+    /// From any memory, against any stationary network, repeated races end at the most preferred
+    /// transport that works, and start with it unless DNS returns its address later than another.
     /// The bound: back-offs last two days at most, so after seventy hours everything is due. A race
-    /// has room for four attempts beside its winner, of which those to better transports that worked
-    /// long ago take up to three; so each tests at least one of the sixteen candidates again, what has
-    /// been due for longest first. Then a race goes straight to the goal.
+    /// has room for four attempts beside its winner, of which those to better transports that
+    /// worked long ago take up to three; so each re-tests at least one of the sixteen candidates,
+    /// starting with those that have been due for longest. Then a race starts with the goal.
     #[test]
     fn the_memory_converges(world in any_world(), memory in any_memory(), seed in 0..8_u64) {
         let policy = Policy { transports: TRANSPORTS.to_vec(), max_in_flight: 16, ..Policy::default() };
         let goal = TRANSPORTS.into_iter().find(|transport| {
             world.fates.iter().any(|((t, _), fate)| t == transport && matches!(fate, Fate::Works(_)))
         });
-        // A host has one certificate. Where it is not accepted over one transport and is over another,
-        // what is slow is given up before it is known how slow.
+        // A host has one certificate. If it is not accepted over one transport but is over another,
+        // slow attempts are given up too early.
         let works_and_does_not = world.fates.iter().any(|((_, address), fate)| {
             matches!(fate, Fate::Works(_)) && is_distrusted(&world, address.ip())
         });
-        // Not an assumption: ten thousand cases would reject more than proptest bears.
+        // Not `prop_assume`: ten thousand cases would exceed the number of rejects that proptest
+        // allows.
         if goal.is_none() || works_and_does_not {
             return Ok(());
         }
@@ -386,9 +387,9 @@ proptest! {
 }
 
 proptest! {
-    /// What is remembered never makes a connection slow: it is there no later than the head start
-    /// and the lesser transport's handshakes say, and the late switch ends at the wanted one. A
-    /// wanted one that answers within the head start is waited for.
+    /// The memory never makes a connection slow: it completes no later than the head start plus the
+    /// handshakes of the less preferred transport, and the late switch ends at the preferred one. A
+    /// preferred one that answers within the head start is waited for.
     #[test]
     fn memory_costs_no_more_than_the_head_start(quic in 1..900_u64, tcp in 1..900_u64) {
         let mut world = World { addresses: vec!["192.0.2.1".parse().unwrap()], ..World::default() };
@@ -444,9 +445,9 @@ proptest! {
     }
 }
 
-/// The three steps that the documents promise: find out, go straight there, find the way back.
+/// The three steps that the documentation promises: learn it, use it, and notice when it is over.
 #[test]
-fn a_network_that_swallows_udp_is_learnt_and_unlearnt() {
+fn a_network_that_drops_udp_is_learnt_and_unlearnt() {
     let mut world = World { addresses: vec!["192.0.2.1".parse().unwrap()], ..World::default() };
     let tcp = candidate(Transport::Tcp, "192.0.2.1");
     let quic = candidate(Transport::Quic, "192.0.2.1");

@@ -1,4 +1,4 @@
-//! What is silent at a host that refuses something else is not waited for until the deadline.
+//! An unanswered attempt at a host that refuses another is not waited for until the deadline.
 
 use proptest::prelude::*;
 
@@ -30,12 +30,12 @@ fn a_host_that_refuses_ends_the_race_soon() {
         ]
     );
     assert!(lines[3].starts_with("1251 failed AllFailed([("), "{lines:?}");
-    let told = "no answer in 1251 ms, while the same host refused tcp";
-    assert!(lines[3].contains(told), "{lines:?}");
+    let expected = "no answer in 1251 ms, while the same host refused tcp";
+    assert!(lines[3].contains(expected), "{lines:?}");
     assert_eq!(lines[4..], ["1251 finished"]);
 }
 
-/// The host is there, and what it shows over TCP it would show over QUIC.
+/// The host is up, and would present the same certificate over QUIC as over TCP.
 ///
 /// ```text
 /// 0     quic ──▶
@@ -52,10 +52,10 @@ fn a_bad_certificate_is_reported_at_once_though_quic_is_silent() {
     let close = lines.iter().position(|line| line == "290 close 0 Silent");
     assert!(close.is_some(), "{lines:?}");
     assert!(!lines.iter().any(|line| line.contains("learn quic")), "cut short: {lines:?}");
-    let told = "no answer in 290 ms, while the certificate that the same host presented over tcp is \
+    let expected = "no answer in 290 ms, while the certificate that the same host presented over tcp is \
                 not accepted";
     assert!(
-        lines.iter().any(|line| line.starts_with("290 failed") && line.contains(told)),
+        lines.iter().any(|line| line.starts_with("290 failed") && line.contains(expected)),
         "{lines:?}"
     );
 }
@@ -74,7 +74,7 @@ fn quic_that_has_been_answered_shows_its_own_certificate() {
 
 /// The first Initial is lost; the second goes out after a second, and is answered.
 #[test]
-fn a_server_of_quic_alone_wins_in_spite_of_a_lost_packet() {
+fn a_quic_only_server_wins_in_spite_of_a_lost_packet() {
     let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     scene.until(51);
     scene.fails(1, Cause::Refused);
@@ -185,14 +185,14 @@ fn a_distant_host_gets_the_time_that_its_remembered_round_trip_needs() {
     world.fates.insert((Transport::Quic, address), Fate::Silent);
     let host = target().host;
     let view = memory.view(&network("home").id, &host, &Trust::default(), EPOCH + ms(10_000));
-    let again = crate::race::Setup { view, ..setup(Policy::of_first_tries()) };
-    let run = world.run(again, EPOCH + ms(10_000), None);
+    let next_setup = crate::race::Setup { view, ..setup(Policy::of_first_tries()) };
+    let run = world.run(next_setup, EPOCH + ms(10_000), None);
     let (quic, ended) = (run.starts()[0].0, run.outputs.last().unwrap().0);
     assert!(ended - quic >= 4 * ms(800), "given up after {:?}", ended - quic);
     assert!(ended - quic < ms(6_000), "given up after {:?}", ended - quic);
 }
 
-/// What shows the bad certificate may be near, and what works may be far behind it.
+/// The server with the bad certificate may be near, and the working one far behind it.
 #[test]
 fn a_remembered_round_trip_is_waited_for_beside_a_certificate() {
     use crate::memory::{Config, Memory};
@@ -205,12 +205,12 @@ fn a_remembered_round_trip_is_waited_for_beside_a_certificate() {
     world.fates.insert((Transport::Tcp, address), Fate::Fails(Cause::Certificate, ms(10)));
     let later = EPOCH + ms(10_000);
     let view = memory.view(&network("home").id, &target().host, &Trust::default(), later);
-    let again = crate::race::Setup { view, ..setup(Policy::of_first_tries()) };
-    let run = world.run(again, later, None);
+    let next_setup = crate::race::Setup { view, ..setup(Policy::of_first_tries()) };
+    let run = world.run(next_setup, later, None);
     assert_eq!(run.last_transport(), Some(Transport::Quic), "{:?}", run.outputs);
 }
 
-/// Nobody there, three times over: UDP is not swallowed for that.
+/// Three hosts without the service do not mean that the network drops UDP.
 #[test]
 fn a_refusing_host_says_nothing_about_the_network() {
     let mut world = World { addresses: vec![V4.parse().unwrap()], ..World::default() };
@@ -229,8 +229,8 @@ fn any_round_trip() -> impl Strategy<Value = u64> {
 }
 
 proptest! {
-    /// However far away the host is: what answers the second packet wins, and a host where nobody
-    /// listens is given up within the patience and two of its round trips.
+    /// However distant the host is: one that answers the second packet wins, and one without a
+    /// listening service is given up within the patience and two of its round trips.
     #[test]
     fn one_lost_first_packet_is_tolerated_and_nothing_more(
         round_trip in any_round_trip(),
@@ -240,7 +240,7 @@ proptest! {
         let mut world = World { addresses: vec![V4.parse().unwrap()], ..World::default() };
         let address = "192.0.2.1:443".parse().unwrap();
         world.fates.insert((Transport::Tcp, address), Fate::Fails(Cause::Refused, ms(round_trip)));
-        // The whole handshake takes two of what a fate works with.
+        // The whole handshake takes two round trips of the fate.
         let second_try = Fate::Works(ms(1_000 + round_trip));
         world.fates.insert((Transport::Quic, address), if listens { second_try } else { Fate::Silent });
         let mut policy = Policy::of_first_tries();

@@ -1,4 +1,4 @@
-//! Which of many retests has its turn, when one race cannot try them all.
+//! Which of many retests is chosen, if one race cannot try them all.
 
 use core::time::Duration;
 
@@ -24,7 +24,7 @@ fn bad() -> Outcome {
     Outcome::Bad { cause: Cause::Refused, reached: Level::Started, strikes: 1 }
 }
 
-/// TCP over IPv4 works; these failed so many minutes ago, each long enough for its back-off.
+/// TCP over IPv4 works; these failed this many minutes ago, each longer than its back-off.
 fn race_after(failures: &[(Transport, &str, u64)], addresses: &[&str]) -> Vec<String> {
     let mut memory = Memory::new(Config::default());
     let good = Outcome::Good { level: Level::Security };
@@ -66,7 +66,7 @@ fn what_has_been_due_for_longest_goes_first() {
     assert_eq!(tried.len(), MAX_BACKGROUND);
 }
 
-/// One address of a way that fails in each race does not keep the other from its turn.
+/// An address that fails in each race does not keep another of the same transport from its turn.
 #[test]
 fn the_addresses_of_one_transport_take_turns() {
     let other = "192.0.2.2";
@@ -80,9 +80,9 @@ fn the_addresses_of_one_transport_take_turns() {
     }
 }
 
-/// QUIC worked a moment ago and is silent now; TCP has been silent for others, and comes through.
+/// QUIC worked a moment ago and is silent now; TCP has been silent for others, but works.
 #[test]
-fn swallowed_candidates_get_a_turn_when_a_working_one_is_silent() {
+fn dropped_candidates_get_a_turn_when_a_working_one_is_silent() {
     let mut memory = Memory::new(Config::default());
     memory.learn(&good(Transport::Quic), &Trust::default());
     for name in ["b.test", "c.test", "d.test"] {

@@ -1,5 +1,5 @@
-//! The vocabulary of the tests. A [`Scene`] is a race whose DNS has answered; the test says what
-//! the attempts do, and reads what the race did as lines such as `50 start 1 tcp 192.0.2.1`:
+//! The notation of the tests. A [`Scene`] is a race whose DNS has answered; the test specifies what
+//! the attempts do, and reads the outputs of the race as lines such as `50 start 1 tcp 192.0.2.1`:
 //! milliseconds, then the output.
 
 use core::net::{IpAddr, SocketAddr};
@@ -42,12 +42,12 @@ pub(super) fn target() -> Target {
     Target::plain(Host::Name("a.test".into()), 443, transports, Security::Tls)
 }
 
-/// A way to this address, port 443, under TLS.
+/// A candidate at this address, port 443, with TLS.
 pub(super) fn candidate(transport: Transport, address: &str) -> Candidate {
     Candidate::under_tls(transport, SocketAddr::new(address.parse().unwrap(), 443))
 }
 
-/// This way to the target has just worked at home.
+/// Evidence that this transport to the target has just worked at home.
 pub(super) fn good(transport: Transport) -> Evidence {
     Evidence {
         at: EPOCH,
@@ -66,7 +66,7 @@ pub(super) fn setup(policy: Policy) -> Setup {
     Setup { target: target(), policy, view: View::empty(), network: network("home"), seed: 1 }
 }
 
-/// A race under way.
+/// A race in progress.
 pub(super) struct Scene {
     pub(super) race: Race,
     now: Duration,
@@ -93,7 +93,7 @@ impl Scene {
         scene
     }
 
-    /// A race that was made at another time than the epoch.
+    /// A race that was created at another time than the epoch.
     pub(super) fn resumed(race: Race, now: Duration) -> Self {
         let mut scene = Self { race, now, queries: Vec::new() };
         while let Output::Query(query) = scene.race.poll_output(now) {
@@ -113,7 +113,7 @@ impl Scene {
         starts.map(|line| line.split(' ').nth(3).unwrap().to_owned()).collect()
     }
 
-    /// DNS answers everything that was asked: these addresses, or that there are none.
+    /// Answers all queries, with these addresses or with none.
     pub(super) fn answer(&mut self, addresses: &[&str]) {
         for query in core::mem::take(&mut self.queries) {
             let answer =
@@ -122,7 +122,7 @@ impl Scene {
         }
     }
 
-    /// DNS answers the questions of one type.
+    /// Answers the queries of one type.
     pub(super) fn answer_only(&mut self, record_type: RecordType, addresses: &[&str]) {
         let (asked, rest) = core::mem::take(&mut self.queries)
             .into_iter()
@@ -132,7 +132,7 @@ impl Scene {
         self.queries = rest;
     }
 
-    /// What the race does next at this time.
+    /// The next output of the race at this time.
     pub(super) fn output(&mut self) -> Output {
         self.race.poll_output(self.now)
     }
@@ -155,7 +155,8 @@ impl Scene {
     }
 
     pub(super) fn fails(&mut self, id: u32, cause: Cause) {
-        let failure = Failure { cause, reached: Level::Started, detail: "as told".into() };
+        let failure =
+            Failure { cause, reached: Level::Started, detail: "simulated failure".into() };
         self.input(Input::Failed { id: AttemptId(id), failure });
     }
 
@@ -164,7 +165,7 @@ impl Scene {
         self.input(Input::NetworkChanged(Box::new(change)));
     }
 
-    /// What the race does until this time in milliseconds, that time included.
+    /// The outputs of the race until this time in milliseconds, inclusive.
     pub(super) fn until(&mut self, milliseconds: u64) -> Vec<String> {
         let end = EPOCH + ms(milliseconds);
         let mut lines = Vec::new();
@@ -176,7 +177,7 @@ impl Scene {
                 }
                 Output::Timeout(_) => {
                     self.now = end;
-                    // Time has passed, and the race must not care that nobody asked it to wake.
+                    // Time has passed; the race must not depend on being polled at each timeout.
                     assert!(matches!(self.race.poll_output(end), Output::Timeout(_)));
                     return lines;
                 }

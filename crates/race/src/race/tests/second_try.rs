@@ -1,4 +1,4 @@
-//! Second tries: when they start, and what becomes of those that are outdone.
+//! Second tries: when they start, and what happens to those that are superseded.
 
 use super::scene::*;
 use crate::candidate::Transport;
@@ -51,7 +51,7 @@ fn unanswered_candidates_are_retried_at_growing_intervals_by_default() {
 }
 
 #[test]
-fn other_hosts_of_the_network_bring_it_forward_but_not_below_its_least() {
+fn other_hosts_of_the_network_shorten_the_delay_down_to_its_minimum() {
     let second = |round_trips: &[u64]| among(round_trips).until(600)[1].clone();
     assert_eq!(second(&[5, 5, 5]), "100 start 1 quic 192.0.2.1");
     assert_eq!(second(&[5, 40, 5]), "130 start 1 quic 192.0.2.1", "the longest counts");
@@ -74,7 +74,7 @@ fn the_first_to_complete_wins_and_the_silence_of_the_others_is_no_evidence() {
     assert_eq!(scene.until(60_000), lines);
 }
 
-/// A host that swallows everything is remembered once, not once for each try.
+/// A host that drops everything is remembered once, not once for each try.
 #[test]
 fn repeated_silence_is_learnt_once() {
     let mut scene = Scene::new(&[V4], quic_only());
@@ -82,17 +82,15 @@ fn repeated_silence_is_learnt_once() {
     let learnt = lines.iter().filter(|line| line.contains("learn quic silent")).count();
     assert_eq!(learnt, 1, "{lines:?}");
     let failed = lines.iter().find(|line| line.contains("failed")).unwrap();
-    assert_eq!(failed.matches("Candidate").count(), 1, "told once: {failed}");
+    assert_eq!(failed.matches("Candidate").count(), 1, "listed once: {failed}");
 }
 
 /// ```text
-/// 0     quic ──▶
-/// 50    tcp ──▶
-/// 55    tcp ◀── answered, after a round trip of 20 ms: QUIC should long have been
-/// 70    quic ──▶
+/// 0     quic ──▶ 50    tcp ──▶ 55    tcp ◀── answered, after a round trip of 20 ms: QUIC is
+/// overdue 70    quic ──▶
 /// ```
 #[test]
-fn a_round_trip_that_another_attempt_has_seen_shortens_the_wait() {
+fn a_round_trip_measured_by_another_attempt_shortens_the_wait() {
     let mut scene = Scene::new(&[V4], both());
     scene.until(55);
     scene.reaches(1, Level::Transport, Some(ms(20)));
@@ -117,9 +115,7 @@ fn a_host_that_refuses_is_not_tried_again() {
 }
 
 /// ```text
-/// 0     quic ──▶
-/// 50    tcp ──▶
-/// 90    tcp ◀── complete: usable, and nothing more is begun
+/// 0     quic ──▶ 50    tcp ──▶ 90    tcp ◀── complete: usable, and nothing more is started
 /// ```
 #[test]
 fn no_second_try_starts_after_a_winner() {
@@ -138,7 +134,7 @@ fn no_second_try_starts_after_a_winner() {
 /// 43    quic ◀── complete: usable
 /// ```
 #[test]
-fn a_more_wanted_transport_that_is_overdue_has_another_chance_within_the_grace() {
+fn an_overdue_preferred_transport_is_tried_again_within_the_grace() {
     let mut scene = Scene::new(&[V4], Policy::default());
     scene.until(32);
     let rtt = Some(ms(1));
@@ -146,7 +142,7 @@ fn a_more_wanted_transport_that_is_overdue_has_another_chance_within_the_grace()
     assert_eq!(
         scene.until(43),
         ["32 learn tcp good at Security", "40 start 2 quic 192.0.2.1"],
-        "no second try of what is complete"
+        "no second try of a complete attempt"
     );
     scene.ready(2);
     let lines = scene.until(43);
@@ -154,7 +150,7 @@ fn a_more_wanted_transport_that_is_overdue_has_another_chance_within_the_grace()
 }
 
 #[test]
-fn a_second_try_that_was_under_way_at_the_win_may_still_become_the_better_one() {
+fn a_second_try_in_progress_at_the_win_may_still_become_better() {
     let mut scene = Scene::new(&[V4], Policy::default());
     scene.until(32);
     let rtt = Some(ms(1));
@@ -166,7 +162,7 @@ fn a_second_try_that_was_under_way_at_the_win_may_still_become_the_better_one() 
     assert!(lines.contains(&"48 better 2".to_owned()), "{lines:?}");
 }
 
-/// A second try takes no place from a candidate that was not tried at all.
+/// A second try does not take the place of an untried candidate.
 #[test]
 fn untried_candidates_come_before_second_tries() {
     let policy = Policy { transports: vec![Transport::Tcp], max_in_flight: 2, ..both() };

@@ -18,7 +18,7 @@ const FOUR: [&str; 4] = ["192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"];
 /// 50    tcp  ──▶        the head start is over
 /// ```
 #[test]
-fn the_more_wanted_transport_has_a_head_start() {
+fn the_more_preferred_transport_has_a_head_start() {
     let mut scene = Scene::new(&[V4], Policy::of_first_tries());
     assert_eq!(scene.until(1_000), ["0 start 0 quic 192.0.2.1", "50 start 1 tcp 192.0.2.1"]);
 }
@@ -54,9 +54,9 @@ fn a_failure_starts_the_next_attempt_at_once_but_not_within_the_floor() {
     assert_eq!(scene.until(1_000), lines);
 }
 
-/// The attempt before last failing says nothing about the last one.
+/// The failure of the second to last attempt says nothing about the last one.
 #[test]
-fn the_failure_of_an_older_attempt_leaves_the_timer_alone() {
+fn the_failure_of_an_older_attempt_does_not_change_the_timer() {
     let mut scene = Scene::new(&FOUR[..3], tcp_only());
     scene.until(300);
     scene.fails(0, Cause::Refused);
@@ -65,9 +65,7 @@ fn the_failure_of_an_older_attempt_leaves_the_timer_alone() {
 }
 
 /// ```text
-/// 0     1 ──▶
-/// 200   1 ◀── SYN ACK: TLS now has as long as TCP had
-/// 450   2 ──▶
+/// 0     1 ──▶ 200   1 ◀── SYN ACK: the delay restarts for TLS 450   2 ──▶
 /// ```
 #[test]
 fn progress_extends_the_delay() {
@@ -78,7 +76,7 @@ fn progress_extends_the_delay() {
 }
 
 #[test]
-fn a_long_round_trip_extends_it_further_but_not_beyond_the_most() {
+fn a_long_round_trip_extends_it_further_up_to_the_maximum() {
     let policy = Policy { attempt_delay: ms(1_800), ..tcp_only() };
     let mut scene = Scene::new(&FOUR[..2], policy);
     scene.until(1_500);
@@ -95,13 +93,11 @@ fn a_simultaneous_race_starts_everything_at_once() {
 }
 
 /// ```text
-/// 0     AAAA ◀── : the preferred family is in, and nothing else is waited for
-/// 0     v6 1 ──▶
-/// 100   A ◀──
-/// 250   v4 1 ──▶           the other family's turn
+/// 0     AAAA ◀── : the preferred family is known, and nothing else is waited for 0     v6 1 ──▶
+/// 100   A ◀── 250   v4 1 ──▶           the other family's turn
 /// ```
 #[test]
-fn a_late_answer_takes_its_place_in_the_order() {
+fn a_late_answer_takes_its_position_in_the_order() {
     let mut scene = Scene::unanswered(setup(tcp_only()));
     scene.answer_only(RecordType::Aaaa, &[V6, "2001:db8::2"]);
     assert_eq!(scene.until(100), ["0 start 0 tcp 2001:db8::1"]);
@@ -118,7 +114,7 @@ fn nothing_starts_before_dns_has_answered() {
     assert_eq!(scene.until(5_000), ["5000 start 0 tcp 192.0.2.1"]);
 }
 
-/// IPv4 has just worked, so its answer is awaited, but not for longer than IPv6's would be.
+/// IPv4 has just worked, so its answer is awaited, but no longer than the answer for IPv6 would be.
 ///
 /// ```text
 /// 0     HTTPS -, AAAA     1     A ─ 4 ──▶

@@ -1,4 +1,4 @@
-//! A decision that follows from another one is taken in the same instant.
+//! A decision that follows from another one is made at the same instant.
 
 use super::scene::*;
 use crate::candidate::{Security, Transport};
@@ -17,12 +17,9 @@ fn setup_of(policy: Policy) -> Setup {
 }
 
 /// ```text
-/// 0     quic ──▶             dropped
-/// 50    sctp-udp ──▶
-/// 100   tcp ──▶
-/// 150   sctp-udp ◀── refused
-/// 1350  tcp ◀── complete, and waits for what is wanted more
-/// 1350  quic: given up, for its host refuses; nothing is left to wait for
+/// 0     quic ──▶             dropped 50    sctp-udp ──▶ 100   tcp ──▶ 150   sctp-udp ◀── refused
+/// 1350  tcp ◀── complete, and waits for more preferred attempts 1350  quic: given up, since its
+/// host refuses; nothing is left to wait for
 /// ```
 fn with_grace() -> Scene {
     let policy = Policy { grace: ms(300), ..Policy::of_first_tries() };
@@ -34,7 +31,7 @@ fn with_grace() -> Scene {
 }
 
 #[test]
-fn giving_up_on_the_last_obstacle_lets_a_complete_connection_win() {
+fn giving_up_the_last_preferred_attempt_lets_a_complete_connection_win() {
     let mut scene = with_grace();
     scene.ready(2);
     let lines = scene.until(60_000);

@@ -1,4 +1,4 @@
-//! Who wins.
+//! Which attempt wins.
 
 use super::scene::*;
 use crate::candidate::{Security, Transport};
@@ -64,7 +64,7 @@ fn without_security_the_transport_is_enough() {
 /// 100   quic ◀── complete: usable
 /// ```
 #[test]
-fn the_grace_lets_a_more_wanted_transport_arrive() {
+fn the_grace_lets_a_more_preferred_transport_complete() {
     let mut scene = Scene::new(&[V4], Policy { grace: ms(30), ..cancelling() });
     scene.until(80);
     scene.ready(1);
@@ -97,7 +97,7 @@ fn the_grace_ends_early_when_no_preferred_attempt_is_left() {
 }
 
 #[test]
-fn of_two_that_complete_in_one_instant_the_more_wanted_wins() {
+fn of_two_that_complete_in_one_instant_the_more_preferred_wins() {
     for order in [[0, 1], [1, 0]] {
         let mut scene = Scene::new(&[V4], Policy::of_first_tries());
         scene.until(70);
@@ -174,7 +174,7 @@ fn a_higher_level_waits_for_the_first_byte() {
     assert_eq!(scene.until(200), ["200 usable 0", "200 close 1 Lost", "200 finished"]);
 }
 
-/// MPTCP that fell back is TCP, and ranks as TCP.
+/// MPTCP that fell back is TCP and ranks as TCP.
 #[test]
 fn a_fallback_ranks_as_the_transport_it_falls_back_to() {
     let transports = vec![Transport::Mptcp, Transport::Quic, Transport::Tcp];
@@ -210,7 +210,7 @@ fn an_exhaustive_race_waits_for_all_and_elects_the_most_preferred() {
 }
 
 #[test]
-fn an_exhaustive_race_ends_at_the_deadline_with_the_best_there_is() {
+fn an_exhaustive_race_ends_at_the_deadline_with_the_best_so_far() {
     let mut scene = Scene::new(&[V4], Policy { exhaustive: true, ..Policy::of_first_tries() });
     scene.until(70);
     scene.ready(1);

@@ -1,6 +1,6 @@
 //! A stationary network: every candidate has a fate, and a race runs against it to its end. Every
-//! run is watched: at each instant that is drained nothing is left to decide, and nothing comes
-//! after the end.
+//! run is checked: once all outputs of an instant are polled no decision is due, and nothing
+//! follows the end.
 
 use alloc::{collections::BTreeMap, sync::Arc};
 use core::{net::SocketAddr, time::Duration};
@@ -14,40 +14,40 @@ use crate::memory::View;
 use crate::race::{Race, Setup};
 use crate::trace::{Journal, Recorder, Trace};
 
-/// What becomes of every attempt at a candidate.
+/// The outcome of every attempt at a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// It completes; one round trip takes this long.
     Works(Duration),
-    /// Nothing ever comes back.
+    /// It is never answered.
     Silent,
-    /// It is answered after this long, and then nothing more comes.
+    /// It is answered after this long, then stalls.
     Stalls(Duration),
     /// It fails after this long.
     Fails(Cause, Duration),
 }
 
-/// Answers of DNS and fates of candidates. What has no fate is silent.
+/// DNS answers and the fates of candidates. A candidate without a fate is silent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct World {
     pub(super) addresses: Vec<core::net::IpAddr>,
     /// How long AAAA and A take.
     pub(super) dns: [Duration; 2],
     pub(super) fates: BTreeMap<(Transport, SocketAddr), Fate>,
-    /// Whether inputs of one instant are handed in backwards.
+    /// Whether inputs of the same instant are passed in reverse order.
     pub(super) backwards: bool,
-    /// Whether a connection is complete before the application hears its first byte; otherwise
+    /// Whether a connection is complete before the application receives its first byte; otherwise
     /// the first byte is waited for.
     pub(super) ready_first: bool,
     /// When the host moves to another network, after the start.
     pub(super) moves_at: Vec<Duration>,
-    /// When the race is asked for outputs though nothing happened, after the start.
+    /// When the race is polled although nothing happened, after the start.
     pub(super) polls_at: Vec<Duration>,
-    /// The attempts that the process allows at once, if it does not allow all.
+    /// The limit of the process on attempts in flight, if there is one.
     pub(super) process_limit: Option<usize>,
 }
 
-/// What is still to happen in a run.
+/// The pending events of a run.
 struct Script<'a> {
     world: &'a World,
     due: Vec<(Duration, Input)>,
@@ -55,7 +55,7 @@ struct Script<'a> {
     told: Option<usize>,
 }
 
-/// What one race did.
+/// The outputs of one race.
 pub(super) struct Run {
     pub(super) started_at: Duration,
     pub(super) outputs: Vec<(Duration, Output)>,
@@ -79,7 +79,7 @@ impl Run {
         })
     }
 
-    /// The transport of the connection that the caller has in the end.
+    /// The transport of the last connection passed to the caller.
     pub(super) fn last_transport(&self) -> Option<Transport> {
         let last = self.outputs.iter().rev().find_map(|(_, output)| match output {
             Output::Usable(id) | Output::Better(id) => Some(*id),
@@ -102,14 +102,14 @@ impl Run {
 }
 
 impl World {
-    /// Runs one race to its end. The caller gives up, or is done, at `cancel_at` after the start.
+    /// Runs one race to its end. The caller cancels it at `cancel_at` after the start.
     pub(super) fn run(&self, setup: Setup, now: Duration, cancel_at: Option<Duration>) -> Run {
         let mut journal = Journal::new(Arc::new(setup.clone()), now);
         let mut race = Recorder::new(setup, now);
         let mut to_come = Script::new(self, now, cancel_at);
         let started_at = now;
         let (mut now, mut outputs, mut failed) = (now, Vec::new(), Vec::new());
-        if let Some(input) = to_come.told_at_first() {
+        if let Some(input) = to_come.first_input() {
             journal.note_input(now, &input);
             race.handle_input(now, input);
         }
@@ -117,16 +117,16 @@ impl World {
             let output = race.poll_output(now);
             journal.note_polls(now, 1);
             if let Output::Timeout(next) = &output {
-                check_nothing_is_left(race.race(), now, *next);
+                check_nothing_is_due(race.race(), now, *next);
                 if race.race().is_over() {
                     check_nothing_follows(race.race(), now);
                 }
-                to_come.tell_slots(now);
+                to_come.report_slots(now);
                 let Some(next) = next.iter().copied().chain(to_come.next()).min() else { break };
                 assert!(next > now, "the race asks to be woken at once");
                 now = next;
                 let inputs = to_come.take(now);
-                // Attempts of the old network end with it, whatever they say in that instant.
+                // Attempts of the old network end with it, whatever they report at that instant.
                 let moves = inputs.iter().any(|input| matches!(input, Input::NetworkChanged(_)));
                 for input in inputs {
                     if let Input::Failed { id, .. } = input
@@ -139,11 +139,11 @@ impl World {
                 }
                 continue;
             }
-            to_come.note(now, &output, race.race());
+            to_come.carry_out(now, &output, race.race());
             outputs.push((now, output));
         }
         let trace = race.into_trace();
-        assert_eq!(journal.trace(), trace, "the journal leads to another race");
+        assert_eq!(journal.trace(), trace, "the journal replays to another race");
         Run { started_at, outputs, failed, trace }
     }
 
@@ -171,7 +171,7 @@ impl World {
         self.fates.get(&key).copied().unwrap_or(Fate::Silent)
     }
 
-    /// What comes of an attempt that starts now, as far as it goes by itself.
+    /// The events of an attempt that starts now, until it waits for the race.
     fn fate(&self, now: Duration, id: AttemptId, candidate: &Candidate) -> Vec<(Duration, Input)> {
         let answered =
             |rtt| (now + rtt, Input::Progress { id, level: Level::Answered, rtt: Some(rtt) });
@@ -187,7 +187,7 @@ impl World {
         }
     }
 
-    /// What comes of an attempt that works and was answered now.
+    /// The further events of a working attempt that was answered now.
     fn rest(&self, now: Duration, id: AttemptId, rtt: Duration) -> Vec<(Duration, Input)> {
         let ready = Input::Ready { id, alpn: None, rtt: Some(rtt), fell_back: false };
         let first_byte = Input::Progress { id, level: Level::FirstByte, rtt: None };
@@ -211,8 +211,8 @@ impl<'a> Script<'a> {
         Self { world, due, in_flight: Vec::new(), told: None }
     }
 
-    /// What a driver says before anything else.
-    fn told_at_first(&mut self) -> Option<Input> {
+    /// The first input of the driver, if any.
+    fn first_input(&mut self) -> Option<Input> {
         self.told = self.world.process_limit;
         self.told.map(Input::Slots)
     }
@@ -242,14 +242,14 @@ impl<'a> Script<'a> {
         ripe
     }
 
-    /// Does what the race wants.
-    fn note(&mut self, now: Duration, output: &Output, race: &Race) {
+    /// Carries out an output of the race.
+    fn carry_out(&mut self, now: Duration, output: &Output, race: &Race) {
         match output {
             Output::Query(query) => self.due.push(self.world.answer(now, query)),
             Output::Start { id, candidate, .. } => {
                 self.due.extend(self.world.fate(now, *id, candidate));
                 self.in_flight.push(*id);
-                // Each start takes one away, as the race counts it.
+                // Each start uses up one slot, as the race counts them.
                 self.told = self.told.map(|left| left.saturating_sub(1));
             }
             Output::Proceed { id } => {
@@ -266,8 +266,8 @@ impl<'a> Script<'a> {
         }
     }
 
-    /// A process tells how much room is left, a moment after that changed.
-    fn tell_slots(&mut self, now: Duration) {
+    /// Reports the number of slots left, a moment after it changed.
+    fn report_slots(&mut self, now: Duration) {
         let Some(limit) = self.world.process_limit else { return };
         self.due.retain(|(_, input)| !matches!(input, Input::Slots(_)));
         let free = limit.saturating_sub(self.in_flight.len());
@@ -277,16 +277,15 @@ impl<'a> Script<'a> {
     }
 }
 
-/// Whatever was drained: nothing is due that another poll would find, and what is awaited lies
-/// ahead.
-fn check_nothing_is_left(race: &Race, now: Duration, next: Option<Duration>) {
+/// Checks that another poll finds nothing due, and that the next timeout is in the future.
+fn check_nothing_is_due(race: &Race, now: Duration, next: Option<Duration>) {
     assert!(next.is_none_or(|next| next > now), "the race asks to be woken at {next:?}");
-    let mut again = race.clone();
-    again.handle_input(now, Input::Tick);
-    assert_eq!(again.poll_output(now), Output::Timeout(next), "a decision was due");
+    let mut copy = race.clone();
+    copy.handle_input(now, Input::Tick);
+    assert_eq!(copy.poll_output(now), Output::Timeout(next), "a decision was due");
 }
 
-/// A race that is over stays silent, whatever it is told.
+/// Checks that a race that is over has no outputs, whatever the inputs.
 fn check_nothing_follows(race: &Race, now: Duration) {
     let mut race = race.clone();
     for number in 0..race.attempts().len() {

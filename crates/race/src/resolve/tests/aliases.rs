@@ -1,4 +1,4 @@
-//! AliasMode: followed, bounded, and never a trap.
+//! AliasMode: followed within limits, without endless loops.
 
 use alloc::{
     format,

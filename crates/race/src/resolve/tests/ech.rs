@@ -32,7 +32,7 @@ fn protected_dns_is_waited_for() {
     assert!(plan.entries.iter().all(|entry| entry.candidate.ech == Some(b"keys".to_vec())));
 }
 
-/// Records that anybody can withhold are not worth waiting for.
+/// Records that any attacker can withhold are not worth waiting for.
 #[test]
 fn unprotected_dns_is_not_waited_for() {
     relying()
@@ -66,9 +66,9 @@ fn records_that_cannot_be_fetched_end_the_race() {
     assert_eq!(failures, [(crate::dns::RecordType::Https, DnsFailure::ServerFailure)]);
 }
 
-/// RFC 9460 §2.2: records that cannot be read are rejected as a whole, and there are none.
+/// RFC 9460 §2.2: malformed records are rejected as a whole, as if there were none.
 #[test]
-fn protected_records_that_cannot_be_read_are_none() {
+fn malformed_protected_records_count_as_none() {
     relying()
         .protected()
         .answers(&AAAA)
@@ -76,7 +76,7 @@ fn protected_records_that_cannot_be_read_are_none() {
         .starts_with(&["2001:db8::1"]);
 }
 
-/// That there are no records is an answer.
+/// The absence of records is an answer, too.
 #[test]
 fn a_protected_denial_lets_the_race_begin() {
     relying()
@@ -105,8 +105,8 @@ fn services_with_ech_go_first_if_it_is_relied_on() {
     assert_eq!(addresses(&ladder(relying)), ["192.0.2.8", "192.0.2.7"]);
 }
 
-/// RFC 9848 §5.1: where every record has ECH, there is no way around the records, whether or not
-/// DNS is protected.
+/// RFC 9848 §5.1: if every record has ECH, the records are not bypassed, whether or not DNS is
+/// protected.
 #[test]
 fn if_all_records_have_ech_nothing_bypasses_them() {
     const ECH: [&str; 1] = ["example.com HTTPS 1 svc.example alpn=h2 ech=keys ipv4hint=192.0.2.7"];
@@ -120,7 +120,7 @@ fn if_all_records_have_ech_nothing_bypasses_them() {
     assert_eq!(addresses(&ladder.plan()), ["192.0.2.7", "192.0.2.1"]);
 }
 
-/// A record without ECH is a way that the zone itself offers, and so is the host then.
+/// If the zone itself offers a service without ECH, the host may be tried as well.
 #[test]
 fn one_record_without_ech_allows_a_bypass() {
     let ladder = relying()
@@ -137,7 +137,7 @@ fn one_record_without_ech_allows_a_bypass() {
 /// 0 ms  A (protected), AAAA (in the clear)    50 ms timer: the records can be withheld
 /// ```
 #[test]
-fn one_protected_answer_does_not_speak_for_the_others() {
+fn one_protected_answer_does_not_vouch_for_the_others() {
     relying()
         .protected()
         .answers(&A)
@@ -149,8 +149,8 @@ fn one_protected_answer_does_not_speak_for_the_others() {
         .starts_with(&["2001:db8::1", "192.0.2.1"]);
 }
 
-/// A failure that anybody could have forged ends nothing, whatever else was protected; and one that
-/// nobody could have ends the race, whatever else was not.
+/// A failure that could have been forged does not end the race, whatever else was protected; one
+/// that could not have been ends it, whatever else was not.
 #[test]
 fn the_answer_about_the_records_says_how_much_its_failure_means() {
     relying()
@@ -167,7 +167,7 @@ fn the_answer_about_the_records_says_how_much_its_failure_means() {
         .starts_with(&[]);
 }
 
-/// What anybody could have turned elsewhere is not made safe by a protected answer there.
+/// A protected answer does not secure an alias that could have been forged.
 #[test]
 fn an_unprotected_alias_leads_to_nothing_protected() {
     relying()

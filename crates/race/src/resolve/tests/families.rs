@@ -1,4 +1,4 @@
-//! Which families are asked: those with connectivity, and IPv4 behind a PREF64.
+//! Which families are queried: those with connectivity, and IPv4 behind a PREF64.
 
 use crate::candidate::{Family, Origin};
 use crate::dns::DnsFailure;
@@ -21,10 +21,10 @@ fn ipv6_only_network() {
 }
 
 /// ```text
-/// 10 ms  HTTPS, AAAA (negative), A   start with what stands for IPv4
+/// 10 ms  HTTPS, AAAA (negative), A   start with the translated IPv4 address
 /// ```
 #[test]
-fn nat64_asks_for_a_and_synthesises() {
+fn nat64_queries_a_and_synthesises() {
     Ladder::on(nat64())
         .asks(&["example.com HTTPS", "example.com AAAA", "example.com A"])
         .answers(&["example.com HTTPS -"])
@@ -34,7 +34,7 @@ fn nat64_asks_for_a_and_synthesises() {
         .starts_with(&["64:ff9b::c000:201"]);
 }
 
-/// A DNS64 and an A record say the same thing twice: it is tried once, as IPv4 is sorted.
+/// A DNS64 and an A record yield the same address: it is tried once, and sorted as IPv4.
 ///
 /// ```text
 /// example.com AAAA 64:ff9b::192.0.2.1
@@ -42,7 +42,7 @@ fn nat64_asks_for_a_and_synthesises() {
 /// example.com A    192.0.2.1
 /// ```
 #[test]
-fn addresses_made_by_a_dns64_are_undone_before_sorting() {
+fn addresses_synthesised_by_a_dns64_are_converted_back_before_sorting() {
     Ladder::on(nat64())
         .answers(&["example.com HTTPS -"])
         .answers(&["example.com AAAA 64:ff9b::192.0.2.1", "example.com AAAA 2001:db8::1"])
@@ -50,7 +50,7 @@ fn addresses_made_by_a_dns64_are_undone_before_sorting() {
         .starts_with(&["2001:db8::1", "64:ff9b::c000:201"]);
 }
 
-/// With an IPv4 route there is no need of the NAT64, even for what a DNS64 made.
+/// With an IPv4 route the NAT64 is not needed, even for addresses synthesised by a DNS64.
 #[test]
 fn with_an_ipv4_route_nothing_is_synthesised() {
     let network = NetworkView { pref64: nat64().pref64, ..dual_stack() };
@@ -60,9 +60,9 @@ fn with_an_ipv4_route_nothing_is_synthesised() {
         .starts_with(&["192.0.2.1"]);
 }
 
-/// Without any connectivity both families are asked: the name may be that of this machine.
+/// Without any connectivity both families are queried: the name may be that of this machine.
 #[test]
-fn offline_asks_for_both() {
+fn without_connectivity_both_families_are_queried() {
     Ladder::on(network(&[]))
         .asks(&["example.com HTTPS", "example.com AAAA", "example.com A"])
         .fails("example.com HTTPS -", DnsFailure::Unreachable)
@@ -83,9 +83,9 @@ fn a_preference_for_ipv4_waits_for_a() {
         .starts_with(&["192.0.2.1", "2001:db8::1"]);
 }
 
-/// `-4`: the other family is neither asked nor tried, not even from a hint.
+/// `-4`: the other family is neither queried nor tried, not even from a hint.
 #[test]
-fn the_only_family_allowed_is_asked_and_tried() {
+fn the_only_family_allowed_is_queried_and_tried() {
     let policy = Policy { only_family: Some(Family::V4), ..Policy::default() };
     let ladder = Ladder::of(https("example.com", 443), dual_stack(), policy, 1)
         .asks(&["example.com HTTPS", "example.com A"])
@@ -103,14 +103,14 @@ fn only(family: Family, network: NetworkView) -> Ladder {
     Ladder::of(https("example.com", 443), network, policy, 1)
 }
 
-/// `-6` behind a NAT64: what leaves is IPv6, whoever put the IPv4 address into it.
+/// `-6` behind a NAT64: the packets are IPv6, whoever embedded the IPv4 address.
 ///
 /// ```text
-///  0 ms  AAAA (made by a DNS64)     50 ms timer
+///  0 ms  AAAA (from a DNS64)     50 ms timer
 /// 50 ms                             start
 /// ```
 #[test]
-fn only_ipv6_has_its_resolution_delay_with_what_a_dns64_made() {
+fn only_ipv6_has_its_resolution_delay_with_addresses_of_a_dns64() {
     only(Family::V6, nat64())
         .asks(&["example.com HTTPS", "example.com AAAA", "example.com A"])
         .answers(&["example.com AAAA 64:ff9b::192.0.2.1"])
@@ -129,7 +129,7 @@ fn only_ipv6_reaches_an_ipv4_peer_through_nat64() {
         .starts_with(&["64:ff9b::c000:201"]);
 }
 
-/// `-6` where IPv4 has a route as well: the NAT64 is the way that is IPv6.
+/// `-6` where IPv4 has a route as well: only the path through the NAT64 is IPv6.
 #[test]
 fn only_ipv6_takes_the_nat64_even_beside_an_ipv4_route() {
     let network = NetworkView { pref64: nat64().pref64, ..dual_stack() };

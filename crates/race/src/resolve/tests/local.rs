@@ -1,4 +1,4 @@
-//! Hosts that DNS is not asked about.
+//! Hosts that are not resolved by DNS.
 
 use core::net::SocketAddr;
 
@@ -30,7 +30,7 @@ fn the_scope_of_a_literal_goes_into_the_candidate() {
 
 /// RFC 6761 §6.3
 #[test]
-fn localhost_is_never_asked() {
+fn localhost_is_never_queried() {
     for host in ["localhost", "LocalHost.", "app.localhost"] {
         let ladder = Ladder::of(https(host, 8443), network(&[]), Policy::default(), 1)
             .asks(&[])
@@ -51,7 +51,8 @@ fn an_ipv4_literal_goes_through_nat64() {
     assert_eq!(candidate.origin, Origin::Synthesised);
 }
 
-/// Without NAT64 there is no way; it is tried all the same, so that the machine says why not.
+/// Without NAT64 there is no route; it is tried all the same, so that the kernel reports why it
+/// fails.
 #[test]
 fn a_literal_without_a_route_is_tried_as_a_last_resort() {
     let ladder = Ladder::of(https("192.0.2.1", 443), ipv6_only(), Policy::default(), 1);
@@ -61,9 +62,9 @@ fn a_literal_without_a_route_is_tried_as_a_last_resort() {
     assert_eq!(plan.dropped.len(), 1);
 }
 
-/// The paper's service: no HTTPS records, the transports of the caller, no ALPN.
+/// The service of the paper: no HTTPS records, the transports of the caller, no ALPN.
 #[test]
-fn plain_services_ask_for_addresses_only() {
+fn plain_services_query_addresses_only() {
     let transports = [Transport::Sctp, Transport::Tcp];
     let host = Host::parse("example.com").unwrap();
     let target = Target::plain(host, 7, transports.to_vec(), Security::None);

@@ -1,4 +1,4 @@
-//! ServiceMode records: names, ports, hints, and what is not used.
+//! ServiceMode records: names, ports, hints, and records that are ignored.
 
 use alloc::{format, string::ToString, vec, vec::Vec};
 
@@ -9,7 +9,7 @@ use crate::reason::{Reason, RecordFault};
 use crate::resolve::{MAX_ADDRESSES, MAX_ECH, MAX_NAMES, MAX_QUESTIONS, MAX_RECORDS, ServiceKind};
 use crate::vocabulary::{Ladder, addresses, dual_stack, https, ipv4_only, ms, records};
 
-/// Where the addresses of the best service come from.
+/// The origins of the addresses of the best service.
 fn origins(ladder: &Ladder) -> Vec<Origin> {
     let best = ladder.resolution.services().swap_remove(0);
     best.addresses.into_iter().map(|one| one.origin).collect()
@@ -40,8 +40,8 @@ fn other_ports_have_names_of_their_own() {
 }
 
 /// ```text
-/// 0 ms   HTTPS with both hints      start with the hints
-/// 9 ms   AAAA (another), A (negative): the hint of IPv4 stays, last
+/// 0 ms   HTTPS with both hints      start with the hints 9 ms   AAAA (another), A (negative): the
+/// IPv4 hint remains, as the last
 /// ```
 #[test]
 fn answers_replace_hints_family_by_family() {
@@ -62,7 +62,7 @@ fn answers_replace_hints_family_by_family() {
 
 /// RFC 9460 §7.3 ignores hints where there are addresses. There are none.
 #[test]
-fn empty_answers_leave_the_only_hint_standing() {
+fn empty_answers_do_not_remove_the_only_hint() {
     let ladder = Ladder::on(dual_stack())
         .answers(&["example.com HTTPS 1 svc.example. alpn=h2 ipv4hint=192.0.2.1"])
         .fails("example.com AAAA -", DnsFailure::NoData)
@@ -75,8 +75,8 @@ fn empty_answers_leave_the_only_hint_standing() {
     assert!(ladder.plan().entries[0].reasons.contains(&denied));
 }
 
-/// What DNS denies goes behind all that it does not, of other services too; and what another
-/// service has of it stands in its own place.
+/// Hints that contradict DNS come after all other addresses, including those of other services; but
+/// another service with the same address ranks it at its own position.
 ///
 /// ```text
 /// example.com HTTPS 1 svc.example. ipv4hint=192.0.2.7,192.0.2.1
@@ -84,7 +84,7 @@ fn empty_answers_leave_the_only_hint_standing() {
 /// example.com A     192.0.2.1
 /// ```
 #[test]
-fn a_hint_that_dns_denies_comes_last_of_all() {
+fn a_hint_that_contradicts_dns_comes_last_of_all() {
     Ladder::on(ipv4_only())
         .answers(&["example.com HTTPS 1 svc.example. alpn=h2 ipv4hint=192.0.2.7,192.0.2.1"])
         .answers(&["example.com A 192.0.2.1"])
@@ -97,7 +97,7 @@ fn a_hint_that_dns_denies_comes_last_of_all() {
 /// 10 ms  A                                           start with IPv4
 /// ```
 #[test]
-fn a_hint_that_dns_denies_does_not_start_the_race_at_once() {
+fn a_hint_that_contradicts_dns_does_not_start_the_race_at_once() {
     Ladder::on(dual_stack())
         .answers(&["example.com HTTPS 1 . alpn=h2 ipv6hint=2001:db8::1"])
         .fails("example.com AAAA -", DnsFailure::NoData)
@@ -107,16 +107,16 @@ fn a_hint_that_dns_denies_does_not_start_the_race_at_once() {
         .starts_with(&["192.0.2.1", "2001:db8::1"]);
 }
 
-/// An answer that could not be had says nothing about the hint.
+/// A failed query says nothing about the hint.
 #[test]
-fn a_server_failure_leaves_the_hint_standing() {
+fn a_server_failure_does_not_remove_the_hint() {
     Ladder::on(ipv4_only())
         .answers(&["example.com HTTPS 1 . alpn=h2 ipv4hint=192.0.2.1"])
         .fails("example.com A -", DnsFailure::ServerFailure)
         .starts_with(&["192.0.2.1"]);
 }
 
-/// A hint of the lesser family is an address, but not the preferred one.
+/// A hint of the other family is an address, but not of the preferred family.
 #[test]
 fn an_ipv4_hint_alone_waits_for_the_resolution_delay() {
     Ladder::on(dual_stack())
@@ -126,8 +126,8 @@ fn an_ipv4_hint_alone_waits_for_the_resolution_delay() {
         .starts_with(&["192.0.2.1"]);
 }
 
-/// The address of the host is there, but the record leads elsewhere: there is something to wait
-/// for, no longer than the Resolution Delay.
+/// The address of the host is known, but the record leads elsewhere, so the race waits for it, no
+/// longer than the Resolution Delay.
 #[test]
 fn addresses_without_a_record_do_not_start_the_race_while_records_lead_elsewhere() {
     Ladder::on(ipv4_only())
@@ -179,7 +179,7 @@ fn records_that_contradict_themselves_are_ignored() {
     }
 }
 
-/// Each record's set contains `http/1.1` unless it says otherwise (RFC 9460 §7.1.1, §9.2).
+/// Each record's set contains `http/1.1` unless it excludes it (RFC 9460 §7.1.1, §9.2).
 #[test]
 fn the_default_protocol_belongs_to_the_set() {
     let ladder = Ladder::on(ipv4_only()).answers(&[
@@ -192,7 +192,7 @@ fn the_default_protocol_belongs_to_the_set() {
     assert_eq!(sets[..3], [vec!["h3", "http/1.1"], vec!["h3"], vec!["http/1.1"]]);
 }
 
-/// RFC 9460 §3: the host itself comes last, whatever the records lead to.
+/// RFC 9460 §3: the host itself comes last, whatever the records name.
 #[test]
 fn the_host_itself_comes_last_beside_any_record() {
     let kinds = |line: &str| -> Vec<ServiceKind> {
@@ -237,9 +237,9 @@ fn a_thousand_records_are_bounded_and_the_best_are_kept() {
     let services = ladder.resolution.services();
     assert_eq!(services.len(), MAX_RECORDS + 1);
     assert_eq!(services[0].name, "s999.example");
-    let questions = core::iter::from_fn(|| ladder.resolution.poll_query()).count();
-    assert_eq!(questions, 2 * MAX_NAMES, "besides those of the host");
-    assert!(questions + 3 <= MAX_QUESTIONS);
+    let queries = core::iter::from_fn(|| ladder.resolution.poll_query()).count();
+    assert_eq!(queries, 2 * MAX_NAMES, "besides those of the host");
+    assert!(queries + 3 <= MAX_QUESTIONS);
     let notes: Vec<_> = ladder.resolution.notes().iter().map(|note| note.to_string()).collect();
     assert_eq!(
         notes,
@@ -251,7 +251,7 @@ fn a_thousand_records_are_bounded_and_the_best_are_kept() {
 }
 
 #[test]
-fn addresses_that_no_peer_can_have_are_not_tried() {
+fn addresses_that_are_not_unicast_are_not_tried() {
     let ladder = Ladder::on(dual_stack())
         .answers(&["example.com HTTPS -"])
         .answers(&[
@@ -265,9 +265,9 @@ fn addresses_that_no_peer_can_have_are_not_tried() {
     assert_eq!(ladder.resolution.notes().len(), 2);
 }
 
-/// What comes unasked, in the wrong type, or twice does no harm.
+/// Answers that were not requested, have the wrong type or arrive twice do no harm.
 #[test]
-fn strange_answers_do_no_harm() {
+fn unexpected_answers_do_no_harm() {
     let mut ladder = Ladder::on(ipv4_only()).asks(&["example.com HTTPS", "example.com A"]);
     let (_, _, unasked) = records(&["example.com A 192.0.2.66"]);
     let unknown = Answer { id: QueryId(99), records: Ok(unasked.clone()), protected: false };
