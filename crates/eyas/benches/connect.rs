@@ -1,13 +1,13 @@
-//! Work for an instruction counter: `connect CASE N` makes the case's connection N times.
+//! A workload for an instruction counter: `connect CASE N` makes the connection of a case N times.
 //!
 //! ```text
 //! cargo bench -p eyas --bench connect -- list
 //! valgrind --tool=callgrind target/release/deps/connect-… connect 100
 //! ```
 //!
-//! The peer is a socket of this process on loopback that accepts and says nothing, and there is no
-//! TLS: what is counted is the way from the description of a connection to the connection, and the
-//! end of its race. An instruction counter does not see the kernel.
+//! The peer is a socket of this process on loopback that accepts and stays silent, and there is no
+//! TLS: what is counted is everything from the preconnection to the connection and to the end of
+//! its race. An instruction counter does not see the kernel.
 
 use std::hint::black_box;
 use std::io;
@@ -18,17 +18,17 @@ use eyas::race::candidate::{Security, Transport};
 use eyas::race::target::{Host, Target};
 use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters, race::memory};
 
-/// The name of the peer, of which DNS is not asked.
+/// The name of the peer, which is not looked up in DNS.
 const PEER: &str = "peer.test";
 
-/// The cases with what one operation is.
+/// The cases, with a description of one operation.
 const CASES: [(&str, &str); 2] = [
     ("connect", "a whole connect over TCP, the only candidate, and its end; nothing is remembered"),
     ("connect-remembered", "the same, and the memory of this process learns from it"),
 ];
 
 fn main() -> ExitCode {
-    // `cargo bench` adds `--bench` of its own.
+    // `cargo bench` adds the argument `--bench`.
     let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let done = match words.as_slice() {

@@ -1,5 +1,5 @@
-//! A race for a protocol that brings its own QUIC, as WebTransport and MoQ do: every address of the
-//! host under Happy Eyeballs, with a configuration of quinn's that is the caller's.
+//! A race for a protocol that needs its own QUIC configuration, as WebTransport and MoQ do: every
+//! address of the host under Happy Eyeballs, with the caller's configuration of quinn.
 //!
 //! `cargo run -p eyas --example own-quic -- example.org 443 h3`
 
@@ -11,7 +11,7 @@ use eyas::race::policy::Policy;
 use eyas::rustls::{self, ClientConfig};
 use eyas::{Connection, Endpoint, Host, Security, Target, Transport, quinn};
 
-/// What the protocol wants of QUIC.
+/// The QUIC configuration of the protocol.
 pub(crate) fn quic_config(
     mut tls: ClientConfig,
     alpn: &str,
@@ -55,7 +55,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let config = quic_config(tls()?, alpn)?;
     let endpoint = Endpoint::builder().build()?;
     let connection = connect(&endpoint, (host, port.parse()?, alpn), config).await?;
-    // From here on it is quinn's: streams, datagrams, whatever the protocol has.
+    // From here on quinn is used directly: streams, datagrams, whatever the protocol needs.
     let quic: &quinn::Connection = connection.quic().ok_or("only QUIC was raced")?;
     println!("{} after {:?}", quic.remote_address(), connection.info().timings.security);
     quic.close(0_u32.into(), b"bye");

@@ -1,4 +1,4 @@
-//! A race and its reasons: what is to be tried, what won and why, what failed before.
+//! A race and its reasons: what is planned, what won and why, and what failed before.
 //!
 //! `cargo run -p eyas --example race -- www.example.org`
 
@@ -7,10 +7,7 @@ use std::fmt::Write;
 
 use eyas::{Endpoint, Host, Target};
 
-pub(crate) async fn explained(
-    endpoint: &Endpoint,
-    target: Target,
-) -> Result<String, Box<dyn Error>> {
+pub(crate) async fn explain(endpoint: &Endpoint, target: Target) -> Result<String, Box<dyn Error>> {
     let mut reported = String::new();
     let preconnection = endpoint.preconnection(target);
     for entry in preconnection.plan().await.entries {
@@ -33,6 +30,6 @@ pub(crate) async fn explained(
 async fn main() -> Result<(), Box<dyn Error>> {
     let host = std::env::args().nth(1).ok_or("which host?")?;
     let endpoint = Endpoint::builder().build()?;
-    print!("{}", explained(&endpoint, Target::https(Host::parse(&host)?, 443)).await?);
+    print!("{}", explain(&endpoint, Target::https(Host::parse(&host)?, 443)).await?);
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! Messages over SCTP inside UDP, on streams of their own, over two paths at once:
+//! Messages over SCTP inside UDP, on separate streams, over two paths at once.
+//!
 //! `cargo run -p eyas --example sctp-messages`
 //!
 //! Both ends are in this program, and the two networks are two pairs of loopback addresses.
@@ -46,7 +47,7 @@ pub(crate) async fn connect(udp: u16) -> Result<SctpAssociation, Box<dyn Error>>
         .sctp_association(multipath())
         .sctp_local_addresses(addresses(CLIENT)?)
         .build()?;
-    // One address is enough: the server tells of its others in the handshake.
+    // One address is enough: the server announces the others in the handshake.
     let transports = vec![Transport::SctpUdp];
     let target = Target::plain(Host::parse(SERVER[0])?, PORT, transports.clone(), Security::None);
     let race = endpoint.preconnection(target).policy(Policy { transports, ..Policy::default() });
@@ -54,7 +55,7 @@ pub(crate) async fn connect(udp: u16) -> Result<SctpAssociation, Box<dyn Error>>
     connection.into_sctp().map_err(|_| "only SCTP was raced".into())
 }
 
-/// What is lost or late on one stream holds up no other.
+/// A lost or late message on one stream does not delay the others.
 pub(crate) async fn send(
     association: &SctpAssociation,
     messages: u16,

@@ -1,10 +1,11 @@
-//! What `cargo xtask bench sctp` measures over UDP: one end of an association on loopback.
+//! The program that `cargo xtask bench sctp` measures over UDP: one end of an association on
+//! loopback.
 //!
-//! | words | what is done |
+//! | arguments | action |
 //! | --- | --- |
-//! | `receive ADDRESS SIZE BYTES` | waits at that UDP port (it says `ready`) and takes messages |
+//! | `receive ADDRESS SIZE BYTES` | waits at that UDP port (prints `ready`) and receives messages |
 //! | `send ADDRESS SIZE BYTES` | sends them, until all are acknowledged |
-//! | `echo ADDRESS COUNT`, `ping ADDRESS COUNT` | messages of 64 bytes there and back, one at a time |
+//! | `echo ADDRESS COUNT`, `ping ADDRESS COUNT` | messages of 64 bytes in both directions, one at a time |
 //! | `associations COUNT` | sets up that many through one UDP socket at each end, both ends in this process; then each carries a message |
 //!
 //! The answer is one line of JSON.
@@ -27,12 +28,12 @@ use rustix::time::{ClockId, clock_gettime};
 const WINDOW: usize = 4 << 20;
 /// The SCTP port.
 const PORT: u16 = 5000;
-/// Bytes of a message that is to come back.
-const ASKED: usize = 64;
-/// How long is stayed for what is still to be acknowledged.
+/// The size of an echoed message.
+const ECHO_SIZE: usize = 64;
+/// How long to wait for outstanding acknowledgements before exiting.
 const LINGER: Duration = Duration::from_millis(500);
 
-/// Both clocks at the beginning of what is measured.
+/// Wall clock and CPU time at the beginning of the measurement.
 struct Start(Instant, Duration);
 
 impl Start {
@@ -60,7 +61,7 @@ fn config() -> AssociationConfig {
     let mut config = AssociationConfig::default();
     config.send_buffer = WINDOW;
     config.receive_buffer = WINDOW;
-    // Packets of 1,472 bytes, as those of the others, though loopback would take larger ones.
+    // Packets of 1,472 bytes, like the compared programs, although loopback allows larger ones.
     config.path_mtu_discovery = false;
     config
 }
@@ -119,20 +120,20 @@ async fn echo(address: SocketAddr, count: u64) -> Result<(), Box<dyn Error>> {
         let message = association.receive().await?.ok_or("the peer has closed")?;
         association.send(&SendInfo::default(), message.data.into_bytes()).await?;
     }
-    start.print(count, count * ASKED as u64);
+    start.print(count, count * ECHO_SIZE as u64);
     tokio::time::sleep(LINGER).await;
     Ok(())
 }
 
 async fn ping(address: SocketAddr, count: u64) -> Result<(), Box<dyn Error>> {
     let association = connect(address).await?;
-    let message = Bytes::from(vec![0x5a; ASKED]);
+    let message = Bytes::from(vec![0x5a; ECHO_SIZE]);
     let start = Start::now();
     for _ in 0..count {
         association.send(&SendInfo::default(), message.clone()).await?;
         association.receive().await?.ok_or("the peer has closed")?;
     }
-    start.print(count, count * ASKED as u64);
+    start.print(count, count * ECHO_SIZE as u64);
     Ok(())
 }
 
@@ -157,8 +158,8 @@ fn resident() -> Result<f64, Box<dyn Error>> {
     Ok(pages * rustix::param::page_size() as f64)
 }
 
-/// Handshakes that run at a time.
-const AT_A_TIME: u64 = 32;
+/// The number of concurrent handshakes.
+const MAX_CONCURRENT: u64 = 32;
 
 async fn associations(count: u64) -> Result<(), Box<dyn Error>> {
     let mut parameters = SctpListenParameters::new(SocketAddr::from((Ipv4Addr::LOCALHOST, PORT)));
@@ -185,12 +186,12 @@ async fn associations(count: u64) -> Result<(), Box<dyn Error>> {
         connection.into_sctp().map_err(|_| "the connection is not one of SCTP".to_owned())
     };
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    // The sockets, their buffers and the tables of the allocator are not the associations'.
+    // The sockets, their buffers and the tables of the allocator are not counted.
     ours.push(connect().await?);
     theirs.push(listener.accept().await);
     let (before, start) = (resident()?, Start::now());
     while (ours.len() as u64) <= count {
-        let now = AT_A_TIME.min(count + 1 - ours.len() as u64);
+        let now = MAX_CONCURRENT.min(count + 1 - ours.len() as u64);
         let opened = futures_util::future::join_all((0..now).map(|_| connect()));
         let accepted = async {
             for _ in 0..now {
@@ -216,7 +217,7 @@ async fn associations(count: u64) -> Result<(), Box<dyn Error>> {
         cpu.as_secs_f64(),
         wall.as_secs_f64(),
     );
-    // To end them one by one measures nothing.
+    // Ending them one by one would not measure anything.
     std::process::exit(0);
 }
 

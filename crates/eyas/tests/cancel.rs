@@ -1,5 +1,5 @@
-//! A connect that is cancelled leaves nothing behind. Alone in its process, for it counts what
-//! the process has open.
+//! A cancelled connect leaves nothing behind. The test has its own process, because it counts open
+//! descriptors.
 
 #[path = "ports/mod.rs"]
 mod ports;
@@ -12,34 +12,35 @@ use eyas::race::policy::Policy;
 use eyas::race::target::{Host, Target};
 use eyas::{Endpoint, MemoryStore, Resolver, SecurityParameters};
 
-/// How long a closed socket may take to be gone before that counts as a leak.
+/// How long a closed socket may take to disappear before it counts as a leak.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn open_descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// Tasks that were ended close their sockets when the runtime comes by.
-async fn comes_down_to(wanted: usize) -> bool {
+/// Waits until at most this many descriptors are open: aborted tasks close their sockets only when
+/// the runtime drops them.
+async fn falls_to(limit: usize) -> bool {
     let come_down = async {
-        while open_descriptors() > wanted {
+        while open_descriptors() > limit {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
     tokio::time::timeout(PATIENCE, come_down).await.is_ok()
 }
 
-/// Accepts on TCP and takes on UDP, and never answers.
-struct Mute {
+/// Accepts on TCP and receives on UDP, but never answers.
+struct SilentPeer {
     address: SocketAddr,
     _tcp: TcpListener,
     _udp: UdpSocket,
 }
 
-fn mute() -> Mute {
+fn silent_peer() -> SilentPeer {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, ports::own_port()));
     let (tcp, udp) = (TcpListener::bind(address).unwrap(), UdpSocket::bind(address).unwrap());
-    Mute { address, _tcp: tcp, _udp: udp }
+    SilentPeer { address, _tcp: tcp, _udp: udp }
 }
 
 fn endpoint() -> Endpoint {
@@ -51,9 +52,9 @@ fn endpoint() -> Endpoint {
         .unwrap()
 }
 
-/// Cancels an attempt that would take its time to be over: the closing period of a QUIC attempt
-/// is nine times its estimate of the round trip time.
-async fn cancelled_quic_attempt(endpoint: &Endpoint, peer: &Mute) {
+/// Cancels an attempt that would take long to close: the closing period of a QUIC attempt is nine
+/// times its estimate of the round-trip time.
+async fn cancelled_quic_attempt(endpoint: &Endpoint, peer: &SilentPeer) {
     let candidate = Candidate {
         address: peer.address,
         transport: Transport::Quic,
@@ -68,7 +69,7 @@ async fn cancelled_quic_attempt(endpoint: &Endpoint, peer: &Mute) {
     tokio::time::timeout(Duration::from_millis(50), attempt).await.unwrap_err();
 }
 
-async fn cancelled_connect(endpoint: &Endpoint, peer: &Mute, transports: Vec<Transport>) {
+async fn cancelled_connect(endpoint: &Endpoint, peer: &SilentPeer, transports: Vec<Transport>) {
     let host = Host::Literal(peer.address.ip(), 0);
     let target = Target::plain(host, peer.address.port(), transports.clone(), Security::Tls);
     let policy = Policy { transports, ..Policy::default() };
@@ -77,22 +78,23 @@ async fn cancelled_connect(endpoint: &Endpoint, peer: &Mute, transports: Vec<Tra
 }
 
 #[tokio::test]
-async fn nothing_stays_open() {
-    let peer = mute();
+async fn cancelled_connects_leave_nothing_open() {
+    let peer = silent_peer();
     let at_first = open_descriptors();
     let endpoint = endpoint();
-    // What the endpoint itself keeps (one UDP socket per family, notice of routes) is open now.
+    // The sockets of the endpoint itself (one UDP socket per family, route notifications) are open
+    // now.
     cancelled_connect(&endpoint, &peer, vec![Transport::Quic]).await;
     let of_endpoint = open_descriptors();
     for _ in 0..5 {
         let transports = vec![Transport::Quic, Transport::Tcp, Transport::Mptcp];
         cancelled_connect(&endpoint, &peer, transports).await;
     }
-    assert!(comes_down_to(of_endpoint).await, "{} > {of_endpoint}", open_descriptors());
+    assert!(falls_to(of_endpoint).await, "{} > {of_endpoint}", open_descriptors());
     let before = open_descriptors();
     drop(endpoint.preconnection(Target::https(Host::Literal(peer.address.ip(), 0), 1)).initiate());
-    assert!(comes_down_to(before).await);
+    assert!(falls_to(before).await);
     cancelled_quic_attempt(&endpoint, &peer).await;
     drop(endpoint);
-    assert!(comes_down_to(at_first).await, "{} > {at_first}", open_descriptors());
+    assert!(falls_to(at_first).await, "{} > {at_first}", open_descriptors());
 }

@@ -1,4 +1,4 @@
-//! The machine moves to another network, in a network namespace of its own.
+//! The machine moves to another network, in its own network namespace.
 
 mod namespace;
 
@@ -9,10 +9,10 @@ use eyas::{Endpoint, MemoryStore, Resolver};
 
 use crate::namespace::ip;
 
-/// Far longer than the kernel's notice takes, so that a hang becomes a failure.
+/// Far longer than the kernel's notification takes, so that a hang becomes a failure.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// An interface with an address and the way out through it.
+/// An interface with an address and a default route.
 const FIRST: [&str; 4] = [
     "link add here type veth peer name there",
     "addr add 192.0.2.2/24 dev here",
@@ -21,7 +21,7 @@ const FIRST: [&str; 4] = [
 ];
 const FIRST_ROUTE: &str = "route add default via 192.0.2.1 dev here";
 
-/// A network of containers: it comes and goes, and nothing leaves by it.
+/// A container network, which has no default route.
 const CONTAINERS: [&str; 3] = [
     "link add inner type veth peer name outer",
     "addr add 172.17.0.1/16 dev inner",
@@ -42,10 +42,11 @@ fn a_change_of_the_default_route_is_reported() {
 
 fn inside() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async { tokio::time::timeout(PATIENCE, travel()).await.unwrap() });
+    runtime
+        .block_on(async { tokio::time::timeout(PATIENCE, move_between_networks()).await.unwrap() });
 }
 
-async fn travel() {
+async fn move_between_networks() {
     FIRST.into_iter().for_each(ip);
     ip(FIRST_ROUTE);
     let endpoint = Endpoint::builder()
@@ -57,11 +58,11 @@ async fn travel() {
     assert!(leaves_by(&at_first, "192.0.2.2"), "{at_first:?}");
     let mut changes = endpoint.network_changes();
     CONTAINERS.into_iter().for_each(ip);
-    let told = tokio::time::timeout(Duration::from_secs(1), changes.next()).await;
-    assert!(told.is_err(), "containers move nobody: {told:?}");
+    let change = tokio::time::timeout(Duration::from_secs(1), changes.next()).await;
+    assert!(change.is_err(), "a container network is no change of network: {change:?}");
     assert_eq!(endpoint.network_view().await.id, at_first.id);
     SECOND.into_iter().for_each(ip);
-    // The address goes first, and that is a move too.
+    // The address is removed first, which is a change as well.
     let then = loop {
         let view = changes.next().await.unwrap();
         if leaves_by(&view, "198.51.100.2") {
@@ -69,7 +70,7 @@ async fn travel() {
         }
     };
     assert!(!leaves_by(&then, "192.0.2.2"), "{then:?}");
-    assert_ne!(then.id, at_first.id, "what is learnt here stays apart");
+    assert_ne!(then.id, at_first.id, "evidence of the new network is kept separate");
     assert_eq!(endpoint.network_view().await.id, then.id);
 }
 

@@ -1,4 +1,4 @@
-//! Paths of SCTP associations: several from the beginning, and some that come and go.
+//! Paths of SCTP associations: several from the beginning, and some that are added and removed.
 
 mod namespace;
 
@@ -64,33 +64,33 @@ async fn connect(
     endpoint.preconnection(target).policy(policy).connect().await.unwrap()
 }
 
-/// The addresses of the peer to which there is a path that works.
+/// The addresses of the peer with a working path.
 fn working(association: &SctpAssociation) -> Vec<IpAddr> {
     let paths = association.paths();
     let active = paths.iter().filter(|path| path.state == PathState::Active);
     active.map(|path| path.remote.ip()).collect()
 }
 
-async fn until_working(association: &SctpAssociation, wanted: &[&str]) {
-    let wanted = ips(wanted);
-    let came = timeout(PATIENCE, async {
-        while working(association) != wanted {
+async fn until_working(association: &SctpAssociation, expected: &[&str]) {
+    let expected = ips(expected);
+    let reached = timeout(PATIENCE, async {
+        while working(association) != expected {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     });
-    assert!(came.await.is_ok(), "wanted {wanted:?}, there are {:?}", association.paths());
+    assert!(reached.await.is_ok(), "expected {expected:?}, found {:?}", association.paths());
 }
 
-/// How the next change of an address of ours ended.
+/// The outcome of the next change of a local address.
 async fn own_address(association: &SctpAssociation) -> (IpAddr, OwnAddressChange, Option<u16>) {
-    let told = timeout(PATIENCE, async {
+    let outcome = timeout(PATIENCE, async {
         loop {
             if let Some(Event::OwnAddress { address, change, cause }) = association.event().await {
                 return (address, change, cause);
             }
         }
     });
-    told.await.expect("the peer answers")
+    outcome.await.expect("the peer answers")
 }
 
 async fn passes(from: &SctpAssociation, to: &SctpAssociation, text: &'static str) {
@@ -133,7 +133,7 @@ async fn addresses_are_removed_and_added_again() {
     let theirs = timeout(PATIENCE, listener.accept()).await.unwrap();
     until_working(&ours, &THEIRS).await;
     let all = ips(&OURS);
-    // The peer refuses to lose the address that it is asked from.
+    // The peer refuses to remove the source address of the request.
     let used: Vec<IpAddr> = ours.paths().iter().filter_map(|path| path.local).collect();
     let other = all.iter().find(|address| !used.contains(address)).copied().unwrap_or(all[1]);
     let rest: Vec<IpAddr> = all.iter().filter(|address| **address != other).copied().collect();
@@ -152,12 +152,12 @@ async fn addresses_are_removed_and_added_again() {
 }
 
 #[tokio::test]
-async fn shared_keys_sign_what_changes_addresses() {
+async fn shared_keys_authenticate_address_changes() {
     let config = changing();
     let listener = listener(&THEIRS, &config);
     let ours = connect(THEIRS[0], &OURS, &listener, &config).await.into_sctp().unwrap();
     let theirs = timeout(PATIENCE, listener.accept()).await.unwrap();
-    assert!(ours.activate_shared_key(7).is_err(), "there is none yet");
+    assert!(ours.activate_shared_key(7).is_err(), "the key is not set yet");
     for side in [&ours, &theirs] {
         side.set_shared_key(7, &b"known to both"[..]).unwrap();
         side.activate_shared_key(7).unwrap();
@@ -173,8 +173,8 @@ async fn shared_keys_sign_what_changes_addresses() {
 }
 
 #[test]
-fn addresses_that_come_and_go_become_paths() {
-    namespace::in_its_own("addresses_that_come_and_go_become_paths", inside);
+fn added_and_removed_addresses_become_paths() {
+    namespace::in_its_own("added_and_removed_addresses_become_paths", inside);
 }
 
 fn inside() {

@@ -1,4 +1,4 @@
-//! One memory file, several processes. The test executes itself again for the others.
+//! One memory file shared by several processes. The test executes itself for the others.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,12 @@ use eyas::race::evidence::{Evidence, Level, NetworkId, Trust};
 use eyas::race::memory::Verdict;
 use eyas::race::target::Host;
 
-/// Set in the processes that the test starts: the file, and the name of the process.
+/// Environment variables of the processes that the test starts: the file, and the name of the
+/// process.
 const FILE: &str = "EYAS_TEST_MEMORY_FILE";
 const NAME: &str = "EYAS_TEST_PROCESS";
 
-/// Hosts that every process learns of; enough that they are at it at the same time.
+/// The number of hosts that every process learns; enough for the processes to run concurrently.
 const HOSTS: usize = 50;
 
 fn network() -> NetworkId {
@@ -66,7 +67,7 @@ fn host_of(process: &str, number: usize) -> String {
     format!("{number}.{process}.example")
 }
 
-/// What the other processes do.
+/// The work of the other processes.
 fn learn_in_another_process(path: &Path, process: &str) {
     let store = open(path);
     assert!(knows(&store, "first.example"), "what the first process wrote is there");
@@ -103,8 +104,8 @@ fn processes_share_one_memory_file() {
     }
     for child in children {
         let output = child.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{said}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{stderr}");
     }
     for process in others.into_iter().chain(["this"]) {
         for number in 0..HOSTS {

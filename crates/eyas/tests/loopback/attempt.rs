@@ -56,7 +56,7 @@ async fn plain_tcp_carries_bytes() {
 }
 
 #[tokio::test]
-async fn tls_says_version_and_application_protocol() {
+async fn tls_reports_version_and_application_protocol() {
     let identity = identity();
     let parameters = ListenParameters::new(any_port())
         .security(identity.clone())
@@ -73,7 +73,7 @@ async fn tls_says_version_and_application_protocol() {
 }
 
 #[tokio::test]
-async fn tls_is_of_the_version_and_the_suite_that_were_named() {
+async fn tls_uses_the_configured_version_and_suite() {
     use eyas::rustls::crypto::ring::cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256;
 
     let identity = identity();
@@ -98,23 +98,23 @@ async fn a_closed_port_refuses() {
     assert_eq!((failure.cause, failure.reached), (Cause::Refused, Level::Started));
 }
 
-/// Takes one connection, says this, and closes it.
-fn server_that_says(said: &'static [u8]) -> SocketAddr {
+/// Accepts one connection, sends these bytes, and closes it.
+fn server_that_sends(bytes: &'static [u8]) -> SocketAddr {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
         use std::io::{Read, Write};
         let (mut stream, _) = listener.accept().unwrap();
-        // The ClientHello is read, for unread octets would turn the close into a reset.
+        // Reads the ClientHello, since unread bytes would turn the close into a reset.
         let _ = stream.read(&mut [0; 4096]);
-        let _ = stream.write_all(said);
+        let _ = stream.write_all(bytes);
     });
     address
 }
 
 #[tokio::test]
 async fn closing_during_the_handshake_counts_as_a_reset() {
-    let address = server_that_says(b"");
+    let address = server_that_sends(b"");
     let endpoint = trusting(&identity());
     let wanted = candidate(address, Transport::Tcp, Security::Tls);
     let failure = try_one(&endpoint, wanted).await.unwrap_err();
@@ -123,8 +123,8 @@ async fn closing_during_the_handshake_counts_as_a_reset() {
 }
 
 #[tokio::test]
-async fn a_peer_that_does_not_speak_tls_breaks_the_protocol() {
-    let address = server_that_says(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+async fn a_peer_without_tls_is_a_protocol_error() {
+    let address = server_that_sends(b"HTTP/1.1 400 Bad Request\r\n\r\n");
     let endpoint = trusting(&identity());
     let wanted = candidate(address, Transport::Tcp, Security::Tls);
     let failure = try_one(&endpoint, wanted).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! The programs to copy, on loopback.
+//! Runs the examples on loopback.
 
 use eyas::race::candidate::Transport;
 
@@ -13,9 +13,9 @@ mod race;
 mod sctp_messages;
 
 #[tokio::test]
-async fn a_race_says_what_is_planned_what_failed_and_what_won() {
+async fn a_race_reports_what_was_planned_what_failed_and_what_won() {
     let scene = Scene::new([Transport::Tcp]).await;
-    let reported = wait(race::explained(&scene.endpoint, scene.target())).await.unwrap();
+    let reported = wait(race::explain(&scene.endpoint, scene.target())).await.unwrap();
     let at = scene.listener.local_addr();
     for wanted in ["plan: quic", "plan: tcp", "because: "] {
         assert!(reported.lines().any(|line| line.starts_with(wanted)), "{wanted}: {reported}");

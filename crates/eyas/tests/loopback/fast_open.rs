@@ -1,4 +1,4 @@
-//! TCP Fast Open (RFC 7413), where nothing races.
+//! TCP Fast Open (RFC 7413), for attempts without a race.
 
 use std::net::SocketAddr;
 
@@ -41,7 +41,7 @@ async fn a_lone_attempt_reports_no_answer_and_carries_bytes() {
         Listener::bind(ListenParameters::new("127.0.0.1:0".parse().unwrap())).await.unwrap();
     let endpoint = builder_for(&[identity], 1).fast_open(true).build().unwrap();
     for (listener, security) in [(&plain, Security::None), (&secure, Security::Tls)] {
-        // The second time the kernel could have a cookie of the peer.
+        // The second time, the kernel may have a cookie of the peer.
         for _ in 0..2 {
             let connection = attempt(&endpoint, listener.local_addr(), security).await;
             assert!(is_fast_open(&connection), "{:?}", connection.info());

@@ -1,4 +1,4 @@
-//! Peers that are not as they should be, at a listener.
+//! Misbehaving peers at a listener.
 
 use std::net::{SocketAddr, TcpStream};
 
@@ -8,7 +8,7 @@ use eyas::{Endpoint, ListenParameters, Listener, SecurityParameters, ServerIdent
 
 use crate::common::{ping_pong, wait};
 
-/// More than there are places for.
+/// More than the limit on pending connections.
 const SILENT: usize = 300;
 
 fn candidate(address: SocketAddr, transport: Transport) -> Candidate {
@@ -45,7 +45,7 @@ async fn silent_peers_do_not_block_others() {
         let client = wait(endpoint.attempt(&host, candidate(address, transport), None)).await;
         ping_pong(&listener, client.unwrap()).await;
     }
-    // The oldest had to go.
+    // The oldest was evicted.
     let mut first = &silent[0];
     first.set_read_timeout(Some(crate::common::PATIENCE)).unwrap();
     assert_eq!(std::io::Read::read(&mut first, &mut [0]).unwrap(), 0);

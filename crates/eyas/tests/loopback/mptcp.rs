@@ -1,4 +1,5 @@
-//! Multipath TCP, as far as one path can show it. A kernel without it is said aloud.
+//! Multipath TCP, as far as it can be tested with one path. The tests print a note if the kernel
+//! does not support it.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -12,7 +13,7 @@ use eyas::{Connection, Endpoint, ListenParameters, Listener};
 
 use crate::common::{self, builder_for, https, ping_pong, wait};
 
-/// A listener for `h2` over TLS, or `None` where the kernel cannot do with Multipath TCP.
+/// A listener for `h2` over TLS, or `None` if the kernel does not support Multipath TCP.
 async fn listen(identity: &eyas::ServerIdentity) -> Option<Listener> {
     let parameters = ListenParameters::new(common::own_address())
         .transports([Transport::Mptcp])
@@ -21,7 +22,7 @@ async fn listen(identity: &eyas::ServerIdentity) -> Option<Listener> {
     match Listener::bind(parameters).await {
         Ok(listener) => Some(listener),
         Err(error) => {
-            // Past the harness, which keeps to itself what a test prints that does not fail.
+            // Written directly, because the harness hides the output of tests that pass.
             let mut stderr = std::io::stderr();
             writeln!(stderr, "SKIPPED: no Multipath TCP in this kernel: {error}").unwrap();
             None
@@ -47,7 +48,7 @@ async fn attempt(endpoint: &Endpoint, listener: &Listener) -> Connection {
 }
 
 #[tokio::test]
-async fn it_is_seen_on_both_ends() {
+async fn mptcp_is_reported_on_both_ends() {
     let identity = common::identity();
     let Some(listener) = listen(&identity).await else { return };
     let endpoint = builder_for(&[identity], listener.local_addr().port()).build().unwrap();
@@ -59,9 +60,9 @@ async fn it_is_seen_on_both_ends() {
 }
 
 #[tokio::test]
-async fn it_falls_back_where_the_peer_has_none() {
+async fn mptcp_falls_back_where_the_peer_has_none() {
     let identity = common::identity();
-    // Whether the kernel can is to be told before.
+    // First check whether the kernel supports it.
     if listen(&identity).await.is_none() {
         return;
     }
@@ -73,7 +74,7 @@ async fn it_falls_back_where_the_peer_has_none() {
     ping_pong(&listener, client).await;
 }
 
-/// With so long a start that no busy machine lets TCP overtake.
+/// A head start so long that TCP does not win even on a busy machine.
 fn before_tcp() -> Policy {
     Policy {
         transports: vec![Transport::Mptcp, Transport::Tcp],
@@ -83,7 +84,7 @@ fn before_tcp() -> Policy {
 }
 
 #[tokio::test]
-async fn it_wins_a_race_against_tcp() {
+async fn mptcp_wins_a_race_against_tcp() {
     let identity = common::identity();
     let Some(listener) = listen(&identity).await else { return };
     let port = listener.local_addr().port();
@@ -113,14 +114,14 @@ async fn after_a_fallback_tcp_is_the_winner() {
     ping_pong(&listener, connection).await;
     wait(initiation.finished()).await;
     trace::replay(&initiation.trace()).unwrap();
-    let again = endpoint.preconnection(https(port)).policy(before_tcp()).connect();
-    let connection = wait(again).await.unwrap();
+    let second = endpoint.preconnection(https(port)).policy(before_tcp()).connect();
+    let connection = wait(second).await.unwrap();
     assert_eq!(connection.info().transport, Transport::Tcp);
-    assert!(connection.info().from_memory, "what fell back is remembered as TCP that works");
+    assert!(connection.info().from_memory, "a fallback is remembered as working TCP");
 }
 
 #[tokio::test]
-async fn it_replaces_tcp_if_the_endpoint_says_so() {
+async fn mptcp_replaces_tcp_if_the_endpoint_is_configured_so() {
     let identity = common::identity();
     let Some(listener) = listen(&identity).await else { return };
     let port = listener.local_addr().port();

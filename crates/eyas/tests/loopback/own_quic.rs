@@ -1,4 +1,4 @@
-//! Races whose QUIC has a configuration of the caller's.
+//! Races with the caller's own QUIC configuration.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ fn trusting(identity: &ServerIdentity) -> ClientConfig {
 }
 
 #[tokio::test]
-async fn the_callers_configuration_races_and_gives_its_connection() {
+async fn the_callers_configuration_races_and_yields_its_connection() {
     let identity = identity();
     let parameters = ListenParameters::new(own_address())
         .transports([Transport::Quic])
@@ -37,10 +37,10 @@ async fn the_callers_configuration_races_and_gives_its_connection() {
         .with_alpn(["moq-test"]);
     let listener = Listener::bind(parameters).await.unwrap();
     let port = listener.local_addr().port();
-    // Nobody listens at the first address, and the endpoint itself trusts no such server.
-    let nobody = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
+    // Nothing listens at the first address, and the endpoint itself does not trust the server.
+    let unused = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
     let resolver = Resolver::server((Ipv4Addr::LOCALHOST, 9).into());
-    let resolver = resolver.overriding(NAME, port, vec![nobody, Ipv4Addr::LOCALHOST.into()]);
+    let resolver = resolver.overriding(NAME, port, vec![unused, Ipv4Addr::LOCALHOST.into()]);
     let endpoint =
         Endpoint::builder().resolver(resolver).memory(MemoryStore::none()).build().unwrap();
     let config = example::quic_config(trusting(&identity), "moq-test").unwrap();
@@ -50,14 +50,14 @@ async fn the_callers_configuration_races_and_gives_its_connection() {
     assert_eq!(client.info().alpn.as_deref(), Some("moq-test"));
     assert!(
         matches!(&client.info().failed[..], [(candidate, failure)]
-            if candidate.address.ip() == nobody && failure.cause == Cause::Refused),
+            if candidate.address.ip() == unused && failure.cause == Cause::Refused),
         "{:?}",
         client.info().failed
     );
-    // The transport parameters, too, are the caller's: it takes no datagrams.
+    // The transport parameters are the caller's as well: it accepts no datagrams.
     let (ours, theirs) = (client.quic().unwrap().clone(), server.quic().unwrap().clone());
     assert_eq!(theirs.max_datagram_size(), None);
-    // It outlives what it came with.
+    // It outlives the connection that it came from.
     drop(client);
     let mut stream = ours.open_uni().await.unwrap();
     stream.write_all(b"moq").await.unwrap();
@@ -69,7 +69,7 @@ async fn the_callers_configuration_races_and_gives_its_connection() {
 #[tokio::test]
 async fn a_configuration_with_other_roots_does_not_affect_the_endpoints_trust() {
     let scene = Scene::new([Transport::Tcp, Transport::Quic]).await;
-    // So long a start that no busy machine lets TCP overtake.
+    // A head start so long that TCP does not win even on a busy machine.
     let policy = Policy { head_start: Duration::from_secs(2), ..Policy::default() };
     let race = || scene.endpoint.preconnection(scene.target()).policy(policy.clone());
     let config = example::quic_config(trusting(&identity()), "h3").unwrap();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::common::dns::{self, Says};
+use crate::common::dns::{self, Response};
 use crate::common::{self, NAME, Scene, SlowUdp, builder_for, https, ping_pong, wait};
 use eyas::race::candidate::Transport;
 use eyas::race::evidence::{Cause, Failure, Level};
@@ -17,7 +17,7 @@ use eyas::{Endpoint, ListenParameters, Listener, MemoryStore, ServerIdentity};
 #[tokio::test]
 async fn quic_wins_where_it_works() {
     let scene = Scene::new([Transport::Tcp, Transport::Quic]).await;
-    // So long a start that no busy machine lets TCP overtake.
+    // A head start so long that TCP does not win even on a busy machine.
     let policy = Policy { head_start: Duration::from_secs(2), ..Policy::default() };
     let connecting = scene.endpoint.preconnection(scene.target()).policy(policy).connect();
     let connection = wait(connecting).await.unwrap();
@@ -39,7 +39,7 @@ async fn tcp_wins_where_there_is_no_quic() {
 #[tokio::test]
 async fn failures_before_the_win_are_reported() {
     let scene = Scene::new([Transport::Tcp]).await;
-    // So long a start that only the refusal of QUIC lets TCP begin.
+    // A head start so long that TCP starts only because QUIC is refused.
     let policy = Policy { head_start: Duration::from_secs(2), ..Policy::default() };
     let connecting = scene.endpoint.preconnection(scene.target()).policy(policy).connect();
     let connection = wait(connecting).await.unwrap();
@@ -53,9 +53,9 @@ async fn failures_before_the_win_are_reported() {
 }
 
 #[tokio::test]
-async fn swallowed_udp_is_remembered() {
+async fn dropped_udp_is_remembered() {
     let identity = common::identity();
-    // It takes every packet and answers none.
+    // It receives every packet and answers none.
     let (tcp, _hole) = common::listen_beside_udp(&identity).await;
     let port = tcp.local_addr().port();
     let endpoint = builder_for(&[identity], port).build().unwrap();
@@ -71,15 +71,15 @@ async fn swallowed_udp_is_remembered() {
     assert_eq!(connection.info().transport, Transport::Tcp);
     assert!(connection.info().from_memory);
     let first_tried = &second.plan().entries[0].candidate;
-    assert_eq!(first_tried.transport, Transport::Tcp, "it goes straight there");
+    assert_eq!(first_tried.transport, Transport::Tcp, "TCP is tried first");
 }
 
 #[tokio::test]
-async fn a_slower_and_more_wanted_transport_is_the_better_one() {
+async fn a_slower_but_more_preferred_transport_becomes_better() {
     let identity = common::identity();
     let quic = common::listen(&identity, [Transport::Quic]).await;
     let (tcp, udp) = common::listen_beside_udp(&identity).await;
-    let _relay = SlowUdp::towards(quic.local_addr(), udp, Duration::from_secs(2)).await;
+    let _relay = SlowUdp::to(quic.local_addr(), udp, Duration::from_secs(2)).await;
     let port = tcp.local_addr().port();
     let endpoint = builder_for(&[identity], port).build().unwrap();
     let policy = Policy { late_switch_for: Duration::from_secs(20), ..Policy::default() };
@@ -149,7 +149,7 @@ async fn wrong_certificates_are_reported_as_such() {
 
 #[tokio::test]
 async fn a_wrong_certificate_is_reported_before_the_deadline_though_quic_is_silent() {
-    // It takes every packet and answers none.
+    // It receives every packet and answers none.
     let (tcp, _hole) = common::listen_beside_udp(&common::identity()).await;
     let port = tcp.local_addr().port();
     let endpoint = builder_for(&[common::identity()], port).build().unwrap();
@@ -171,14 +171,14 @@ async fn no_common_application_protocol_fails_on_every_transport() {
     let error = wait(endpoint.preconnection(https(port)).connect()).await.unwrap_err();
     assert_eq!(error.cause(), Some(Cause::Tls), "{error}");
     assert!(error.to_string().contains("application protocols"), "{error}");
-    // What a `main` prints that returns it.
+    // The output of a `main` that returns this error.
     let printed = format!("{error:?}");
     assert!(printed == error.to_string() && printed.lines().count() == 1, "{printed}");
 }
 
 #[tokio::test]
 async fn a_server_that_accepts_and_stays_silent_is_given_up_at_the_deadline() {
-    let (tcp, _hole) = common::mute();
+    let (tcp, _hole) = common::silent_peer();
     let address = tcp.local_addr().unwrap();
     let endpoint = builder_for(&[common::identity()], address.port()).build().unwrap();
     let policy = Policy { deadline: Duration::from_secs(2), ..Policy::default() };
@@ -202,7 +202,7 @@ async fn a_dry_run_connects_to_nothing() {
 
 #[tokio::test]
 async fn an_unknown_name_is_reported() {
-    let server = dns::serve(Says::NoSuchName).await;
+    let server = dns::serve(Response::NoSuchName).await;
     let endpoint = Endpoint::builder()
         .resolver(eyas::Resolver::server(server.address))
         .memory(MemoryStore::none())
@@ -255,29 +255,29 @@ async fn all_races_together_keep_the_limit() {
 }
 
 #[tokio::test]
-async fn a_peer_that_says_nothing_does_not_win_where_the_first_byte_counts() {
+async fn a_silent_peer_does_not_win_where_the_first_byte_counts() {
     let scene = Scene::new([Transport::Tcp, Transport::Quic]).await;
     let target = scene.target();
     let (listener, endpoint) = (scene.listener, scene.endpoint);
     let serve = tokio::spawn(async move {
-        let mut mute = Vec::new();
+        let mut silent_peers = Vec::new();
         loop {
             let mut connection = listener.accept().await;
             if connection.info().transport == Transport::Tcp {
                 connection.write_all(b"hello").await.unwrap();
                 connection.flush().await.unwrap();
-                return (connection, mute);
+                return (connection, silent_peers);
             }
-            mute.push(connection);
+            silent_peers.push(connection);
         }
     });
     let policy = Policy { win_at: Level::FirstByte, ..Policy::default() };
     let connecting = endpoint.preconnection(target).policy(policy).connect();
     let mut connection = wait(connecting).await.unwrap();
     assert_eq!(connection.info().transport, Transport::Tcp);
-    let mut said = [0; 5];
-    wait(connection.read_exact(&mut said)).await.unwrap();
-    assert_eq!(&said, b"hello", "nothing of it is lost");
+    let mut received = [0; 5];
+    wait(connection.read_exact(&mut received)).await.unwrap();
+    assert_eq!(&received, b"hello", "no byte is lost");
     drop(wait(serve).await.unwrap());
 }
 

@@ -1,13 +1,13 @@
-//! What DNS servers say, and do not say.
+//! The responses and failures of DNS servers.
 
 use eyas::Resolver;
 use eyas::race::dns::{Answer, DnsFailure, HttpsRecord, Query, QueryId, RecordType, Records};
 
-use crate::common::dns::{self, Says};
+use crate::common::dns::{self, Response};
 use crate::common::wait;
 
-async fn failure(says: Says) -> DnsFailure {
-    let server = dns::serve(says).await;
+async fn failure(response: Response) -> DnsFailure {
+    let server = dns::serve(response).await;
     let query =
         Query { id: QueryId(7), name: "host.example".into(), record_type: RecordType::Aaaa };
     let answer = wait(Resolver::server(server.address).query(&query, 443)).await;
@@ -18,33 +18,33 @@ async fn failure(says: Says) -> DnsFailure {
 
 #[tokio::test]
 async fn failures_are_distinguished() {
-    assert_eq!(failure(Says::NoData).await, DnsFailure::NoData);
-    assert_eq!(failure(Says::NoSuchName).await, DnsFailure::NoSuchName);
-    assert_eq!(failure(Says::ServerFailure).await, DnsFailure::ServerFailure);
+    assert_eq!(failure(Response::NoData).await, DnsFailure::NoData);
+    assert_eq!(failure(Response::NoSuchName).await, DnsFailure::NoSuchName);
+    assert_eq!(failure(Response::ServerFailure).await, DnsFailure::ServerFailure);
 }
 
 #[tokio::test]
 async fn a_server_that_is_silent_is_a_timeout() {
-    assert_eq!(failure(Says::Nothing).await, DnsFailure::Timeout);
+    assert_eq!(failure(Response::Nothing).await, DnsFailure::Timeout);
 }
 
 #[tokio::test]
-async fn an_answer_that_makes_no_sense_is_malformed() {
-    assert_eq!(failure(Says::Nonsense).await, DnsFailure::Malformed);
+async fn a_nonsensical_answer_is_malformed() {
+    assert_eq!(failure(Response::Nonsense).await, DnsFailure::Malformed);
 }
 
-/// `1 . alpn=h2,\255\254,h3`: the second identifier is no text, as identifiers may be.
+/// `1 . alpn=h2,\255\254,h3`: the second identifier is not text, which is allowed.
 const NOT_TEXT: &[u8] = &[0, 1, 0, 0, 1, 0, 9, 2, b'h', b'2', 2, 0xff, 0xfe, 2, b'h', b'3'];
 
-/// Asks for the HTTPS records of a name.
-async fn ask_for_service(resolver: &Resolver) -> Answer {
+/// Queries the HTTPS records of a name.
+async fn query_service(resolver: &Resolver) -> Answer {
     let query =
         Query { id: QueryId(1), name: "host.example".into(), record_type: RecordType::Https };
     wait(resolver.query(&query, 443)).await
 }
 
-/// [`NOT_TEXT`], as it is taken over.
-fn what_is_text() -> Result<Records, DnsFailure> {
+/// The expected result for [`NOT_TEXT`].
+fn expected_records() -> Result<Records, DnsFailure> {
     let alpn = vec!["h2".into(), "\u{7f}\u{7f}".into(), "h3".into()];
     Ok(Records::Https(vec![HttpsRecord { priority: 1, alpn, ..HttpsRecord::default() }]))
 }
@@ -52,8 +52,8 @@ fn what_is_text() -> Result<Records, DnsFailure> {
 #[tokio::test]
 async fn a_non_text_identifier_does_no_harm_over_tcp() {
     let server = dns::serve_over_tcp(NOT_TEXT).await;
-    let answer = ask_for_service(&Resolver::server(server.address)).await;
-    assert_eq!(answer.records, what_is_text());
+    let answer = query_service(&Resolver::server(server.address)).await;
+    assert_eq!(answer.records, expected_records());
 }
 
 #[cfg(feature = "encrypted-dns")]
@@ -62,19 +62,19 @@ mod encrypted {
 
     use super::*;
 
-    /// Makes answers of questions.
-    type Answers = fn(&[u8]) -> Vec<u8>;
+    /// Builds the response to a query.
+    type Respond = fn(&[u8]) -> Vec<u8>;
 
-    fn an_address(question: &[u8]) -> Vec<u8> {
+    fn address_response(question: &[u8]) -> Vec<u8> {
         dns::answer_with_address(question, [192, 0, 2, 7])
     }
 
-    fn a_service(question: &[u8]) -> Vec<u8> {
+    fn service_response(question: &[u8]) -> Vec<u8> {
         dns::answer_with_service(question, NOT_TEXT)
     }
 
-    /// Answers one question over TLS (RFC 7858 §3.3: as over TCP).
-    async fn answer_one(listener: Listener, answer: Answers) {
+    /// Answers one query over TLS (RFC 7858 §3.3: as over TCP).
+    async fn answer_one(listener: Listener, answer: Respond) {
         let mut asking = listener.accept().await;
         dns::answer_stream(&mut asking, answer).await;
     }
@@ -89,7 +89,7 @@ mod encrypted {
         let parameters = ListenParameters::new("127.0.0.1:0".parse().unwrap());
         let listener = Listener::bind(parameters.security(identity.clone())).await.unwrap();
         let address = listener.local_addr();
-        let server = tokio::spawn(answer_one(listener, an_address));
+        let server = tokio::spawn(answer_one(listener, address_response));
         let trust = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
         let resolver = Resolver::tls(address, "dns.example").with_security(trust);
         let answer = wait(resolver.query(&query(), 443)).await;
@@ -105,15 +105,15 @@ mod encrypted {
         let parameters = ListenParameters::new("127.0.0.1:0".parse().unwrap());
         let listener = Listener::bind(parameters.security(identity.clone())).await.unwrap();
         let address = listener.local_addr();
-        let server = tokio::spawn(answer_one(listener, a_service));
+        let server = tokio::spawn(answer_one(listener, service_response));
         let trust = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
         let resolver = Resolver::tls(address, "dns.example").with_security(trust);
-        assert_eq!(ask_for_service(&resolver).await.records, what_is_text());
+        assert_eq!(query_service(&resolver).await.records, expected_records());
         server.abort();
     }
 
     #[tokio::test]
-    async fn a_dns_server_with_another_name_is_not_believed() {
+    async fn a_dns_server_with_another_name_is_not_trusted() {
         let identity = ServerIdentity::self_signed(["else.example"]).unwrap();
         let parameters = ListenParameters::new("127.0.0.1:0".parse().unwrap());
         let listener = Listener::bind(parameters.security(identity.clone())).await.unwrap();
@@ -123,14 +123,14 @@ mod encrypted {
         assert!(answer.records.is_err(), "{answer:?}");
     }
 
-    /// Answers every question over HTTP/2 (RFC 8484 §4).
-    async fn answer_over_https(listener: Listener, answer: Answers) {
+    /// Answers every query over HTTP/2 (RFC 8484 §4).
+    async fn answer_over_https(listener: Listener, answer: Respond) {
         let asking = listener.accept().await;
         let mut asking = h2::server::handshake(asking).await.unwrap();
         while let Some(request) = asking.accept().await {
             let (request, mut respond) = request.unwrap();
             assert_eq!(request.method(), http::Method::POST);
-            assert_eq!(request.uri().path(), "/ask-me");
+            assert_eq!(request.uri().path(), "/dns-query");
             assert_eq!(request.headers()["content-type"], "application/dns-message");
             let question = request.into_body().data().await.unwrap().unwrap();
             let answer = answer(&question);
@@ -146,8 +146,8 @@ mod encrypted {
         let parameters = ListenParameters::new("127.0.0.1:0".parse().unwrap());
         let parameters = parameters.security(identity.clone()).with_alpn(["h2"]);
         let listener = Listener::bind(parameters).await.unwrap();
-        let url = format!("https://{}/ask-me", listener.local_addr());
-        let server = tokio::spawn(answer_over_https(listener, an_address));
+        let url = format!("https://{}/dns-query", listener.local_addr());
+        let server = tokio::spawn(answer_over_https(listener, address_response));
         let trust = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
         let resolver = Resolver::https(&url).unwrap().with_security(trust);
         let answer = wait(resolver.query(&query(), 443)).await;
@@ -162,23 +162,23 @@ mod encrypted {
         let parameters = ListenParameters::new("127.0.0.1:0".parse().unwrap());
         let parameters = parameters.security(identity.clone()).with_alpn(["h2"]);
         let listener = Listener::bind(parameters).await.unwrap();
-        let url = format!("https://{}/ask-me", listener.local_addr());
-        let server = tokio::spawn(answer_over_https(listener, a_service));
+        let url = format!("https://{}/dns-query", listener.local_addr());
+        let server = tokio::spawn(answer_over_https(listener, service_response));
         let trust = SecurityParameters::platform().with_roots([identity.certificate().clone()]);
         let resolver = Resolver::https(&url).unwrap().with_security(trust);
-        assert_eq!(ask_for_service(&resolver).await.records, what_is_text());
+        assert_eq!(query_service(&resolver).await.records, expected_records());
         server.abort();
     }
 
     #[tokio::test]
-    async fn an_untrusted_doh_server_is_not_believed() {
+    async fn an_untrusted_doh_server_is_ignored() {
         let identity = ServerIdentity::self_signed(["127.0.0.1"]).unwrap();
         let other = ServerIdentity::self_signed(["127.0.0.1"]).unwrap();
         let parameters = ListenParameters::new("127.0.0.1:0".parse().unwrap());
         let listener =
             Listener::bind(parameters.security(identity).with_alpn(["h2"])).await.unwrap();
-        let url = format!("https://{}/ask-me", listener.local_addr());
-        let server = tokio::spawn(answer_over_https(listener, an_address));
+        let url = format!("https://{}/dns-query", listener.local_addr());
+        let server = tokio::spawn(answer_over_https(listener, address_response));
         let trust = SecurityParameters::platform().with_roots([other.certificate().clone()]);
         let resolver = Resolver::https(&url).unwrap().with_security(trust);
         let answer = wait(resolver.query(&query(), 443)).await;

@@ -1,4 +1,4 @@
-//! SCTP in whole races over real sockets on loopback, and what they leave behind.
+//! SCTP in whole races over real sockets on loopback, and the state that they leave behind.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -33,7 +33,7 @@ impl Scene {
         Self::reaching(listener, udp, &identity, security)
     }
 
-    /// Where SCTP inside UDP is awaited at this port.
+    /// An endpoint that expects SCTP inside UDP at this port.
     fn reaching(
         listener: Listener,
         udp: u16,
@@ -98,14 +98,14 @@ async fn sctp_wins_where_it_is_preferred() {
         assert!(info.timings.answered < info.timings.transport);
         assert_eq!(info.protocol, (security == Security::Tls).then_some("TLSv1.3"));
         let report = Report::from_trace(&race.trace()).unwrap();
-        assert_eq!(report.attempts.len(), 1, "TCP is not even needed");
+        assert_eq!(report.attempts.len(), 1, "TCP is not needed");
         assert!(has_proceeded(&race.trace()));
         trace::replay(&race.trace()).unwrap();
         ping_pong(&scene.listener, connection).await;
     }
 }
 
-/// Every pair of streams has a TLS session of its own.
+/// Every pair of streams has its own TLS session.
 #[tokio::test]
 async fn further_streams_are_secured_as_well() {
     let scene = Scene::new(&[Transport::SctpUdp], Security::Tls).await;
@@ -122,11 +122,11 @@ async fn further_streams_are_secured_as_well() {
     let mut read = [0; 14];
     wait(other.read_exact(&mut read)).await.unwrap();
     assert_eq!(&read, b"on stream four");
-    assert!(ours.into_sctp().is_err(), "what has TLS does not give its streams away");
+    assert!(ours.into_sctp().is_err(), "a connection with TLS does not expose its streams");
 }
 
 #[tokio::test]
-async fn messages_keep_their_bounds() {
+async fn messages_keep_their_boundaries() {
     let scene = Scene::new(&[Transport::SctpUdp], Security::None).await;
     let connecting = scene.endpoint.preconnection(scene.target.clone()).policy(prefer(SCTP_FIRST));
     let ours = wait(connecting.connect()).await.unwrap().into_sctp().unwrap();
@@ -140,20 +140,20 @@ async fn messages_keep_their_bounds() {
     }
 }
 
-/// A server that never held anything for the loser has nothing to forget.
+/// The server keeps no state for the loser.
 #[tokio::test]
 async fn a_race_lost_by_sctp_leaves_no_association_and_no_cookie_state() {
     let identity = common::identity();
     let transports = [Transport::Tcp, Transport::SctpUdp];
     let listener = listen(&identity, &transports, Security::None).await;
     let direct = listener.sctp().unwrap().encapsulation_port().unwrap();
-    // INIT and INIT ACK take their time, so that TCP is there first.
+    // INIT and INIT ACK are delayed, so that TCP is ready first.
     let udp = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let detour = udp.local_addr().unwrap().port();
     let server = (Ipv4Addr::LOCALHOST, direct).into();
-    let _relay = SlowUdp::towards(server, udp, Duration::from_secs(1)).await;
+    let _relay = SlowUdp::to(server, udp, Duration::from_secs(1)).await;
     let scene = Scene::reaching(listener, detour, &identity, Security::None);
-    // SCTP is wanted more, and yet not enough to go on after it has lost.
+    // SCTP is more preferred, but without the late switch it does not continue after it has lost.
     let policy = Policy { late_switch: false, ..prefer(SCTP_FIRST) };
     let mut race = scene.endpoint.preconnection(scene.target.clone()).policy(policy).initiate();
     let connection = wait(race.usable()).await.unwrap();
@@ -165,18 +165,18 @@ async fn a_race_lost_by_sctp_leaves_no_association_and_no_cookie_state() {
         }
     })
     .await;
-    // As long again as a COOKIE ECHO would have been on its way, and more.
+    // Longer than a COOKIE ECHO would have taken.
     tokio::time::sleep(Duration::from_millis(1500)).await;
     let report = Report::from_trace(&race.trace()).unwrap();
     assert!(report.attempts.iter().any(|attempt| attempt.transport == Transport::SctpUdp));
-    assert!(!has_proceeded(&race.trace()), "the loser never said COOKIE ECHO");
+    assert!(!has_proceeded(&race.trace()), "the loser never sent COOKIE ECHO");
     assert_eq!(scene.associations(), 0);
-    assert_eq!(scene.packets_in(), 1, "an INIT, and nothing after it");
+    assert_eq!(scene.packets_in(), 1, "an INIT and nothing else");
     ping_pong(&scene.listener, connection).await;
 }
 
 #[tokio::test]
-async fn the_late_switch_goes_on_to_a_preferred_sctp() {
+async fn the_late_switch_changes_to_a_preferred_sctp() {
     let identity = common::identity();
     let transports = [Transport::Tcp, Transport::SctpUdp];
     let listener = listen(&identity, &transports, Security::Tls).await;
@@ -184,7 +184,7 @@ async fn the_late_switch_goes_on_to_a_preferred_sctp() {
     let udp = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let detour = udp.local_addr().unwrap().port();
     let server = (Ipv4Addr::LOCALHOST, direct).into();
-    let _relay = SlowUdp::towards(server, udp, Duration::from_millis(500)).await;
+    let _relay = SlowUdp::to(server, udp, Duration::from_millis(500)).await;
     let scene = Scene::reaching(listener, detour, &identity, Security::Tls);
     let policy = Policy { late_switch_for: Duration::from_secs(20), ..prefer(SCTP_FIRST) };
     let mut race = scene.endpoint.preconnection(scene.target.clone()).policy(policy).initiate();
@@ -236,7 +236,7 @@ async fn the_naive_race_leaves_state_at_the_server() {
 }
 
 #[tokio::test]
-async fn a_host_that_speaks_no_sctp_is_remembered() {
+async fn a_host_without_sctp_is_remembered() {
     let scene = Scene::new(&[Transport::Tcp], Security::None).await;
     let policy = prefer(SCTP_FIRST);
     let first = scene.endpoint.preconnection(scene.target.clone()).policy(policy.clone());
@@ -252,10 +252,10 @@ async fn a_host_that_speaks_no_sctp_is_remembered() {
     });
     assert!(refused, "{:?}", scene.endpoint.memory().entries());
     let second = scene.endpoint.preconnection(scene.target.clone()).policy(policy).plan().await;
-    assert_eq!(second.entries[0].candidate.transport, Transport::Tcp, "it goes straight there");
+    assert_eq!(second.entries[0].candidate.transport, Transport::Tcp, "TCP is tried first");
 }
 
-/// Without privileges the candidate is left out and says why; with them it is tried.
+/// Without privileges the candidate is left out with a reason; with them it is tried.
 #[tokio::test]
 async fn an_unavailable_transport_says_why() {
     let scene = Scene::new(&[Transport::Tcp], Security::None).await;

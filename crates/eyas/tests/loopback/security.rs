@@ -1,4 +1,4 @@
-//! What security parameters do on the wire, over TLS and over QUIC.
+//! The effect of security parameters on the wire, over TLS and over QUIC.
 
 use std::io;
 use std::net::SocketAddr;
@@ -44,9 +44,9 @@ async fn ping(connection: &mut Connection) -> io::Result<()> {
     let exchange = async {
         connection.write_all(b"ping").await?;
         connection.flush().await?;
-        let mut said = [0; 4];
-        connection.read_exact(&mut said).await?;
-        assert_eq!(&said, b"pong");
+        let mut received = [0; 4];
+        connection.read_exact(&mut received).await?;
+        assert_eq!(&received, b"pong");
         Ok(())
     };
     wait(exchange).await
@@ -76,7 +76,7 @@ async fn without_a_certificate_or_with_another_one_nothing_passes() {
         for security in [own.trusted(), with_other.clone()] {
             let mut server = Server::start(own.config(Some(&client)));
             let wanted = candidate(server.address, transport);
-            // In TLS 1.3 the client is through before the server has looked at its certificate.
+            // In TLS 1.3 the client completes before the server has verified its certificate.
             if let Ok(mut connection) =
                 wait(endpoint(security).attempt(&host(), wanted, None)).await
             {
@@ -120,8 +120,8 @@ async fn a_session_of_one_transport_is_not_resumed_over_the_other() {
     assert_eq!(sessions.resumed.load(Ordering::SeqCst), 0);
 }
 
-/// Says `ping` before the handshake is complete, if that is offered. Gives what was answered and
-/// whether the server had taken it early.
+/// Sends `ping` as early data, if possible. Returns the result of the exchange and whether the
+/// server accepted the early data.
 async fn early_ping(endpoint: &Endpoint, server: &Server) -> Option<(io::Result<()>, bool)> {
     let wanted = candidate(server.address, Transport::Quic);
     let early = wait(endpoint.early(&host(), wanted)).await?;
@@ -129,26 +129,26 @@ async fn early_ping(endpoint: &Endpoint, server: &Server) -> Option<(io::Result<
     sending.write_all(b"ping").await.unwrap();
     let (mut connection, accepted) = wait(early.confirmed()).await.unwrap();
     if !accepted {
-        // The stream is void; the connection is as good as any.
+        // The stream is lost; the connection is still usable.
         assert!(receiving.read_exact(&mut [0; 4]).await.is_err());
         return Some((ping(&mut connection).await, false));
     }
-    let mut said = [0; 4];
-    wait(receiving.read_exact(&mut said)).await.unwrap();
-    assert_eq!(&said, b"pong");
+    let mut received = [0; 4];
+    wait(receiving.read_exact(&mut received)).await.unwrap();
+    assert_eq!(&received, b"pong");
     Some((Ok(()), true))
 }
 
 #[tokio::test]
-async fn early_data_needs_a_session_and_to_be_asked_for() {
+async fn early_data_needs_a_session_and_must_be_enabled() {
     let own = Credentials::of(NAME);
     let mut config = own.config(None);
     config.max_early_data_size = u32::MAX;
     let server = Server::start(config);
-    let asked = endpoint(own.trusted().with_early_data(true));
-    assert!(early_ping(&asked, &server).await.is_none(), "there is no session yet");
-    ping(&mut connect(&asked, &server, Transport::Quic).await).await.unwrap();
-    let (answered, accepted) = early_ping(&asked, &server).await.unwrap();
+    let with_early_data = endpoint(own.trusted().with_early_data(true));
+    assert!(early_ping(&with_early_data, &server).await.is_none(), "there is no session yet");
+    ping(&mut connect(&with_early_data, &server, Transport::Quic).await).await.unwrap();
+    let (answered, accepted) = early_ping(&with_early_data, &server).await.unwrap();
     assert!(answered.is_ok() && accepted);
     let unasked = endpoint(own.trusted());
     ping(&mut connect(&unasked, &server, Transport::Quic).await).await.unwrap();
@@ -156,16 +156,16 @@ async fn early_data_needs_a_session_and_to_be_asked_for() {
 }
 
 #[tokio::test]
-async fn early_data_that_is_refused_leaves_a_good_connection() {
+async fn rejected_early_data_leaves_a_working_connection() {
     let own = Credentials::of(NAME);
     let mut config = own.config(None);
     config.max_early_data_size = u32::MAX;
     let server = Server::start(config.clone());
     let endpoint = endpoint(own.trusted().with_early_data(true));
     ping(&mut connect(&endpoint, &server, Transport::Quic).await).await.unwrap();
-    // Another server of the same name, which has never heard of the session.
+    // Another server with the same name, which does not know the session.
     config.session_storage = Sessions::new();
-    let stranger = Server::start(config);
-    let (answered, accepted) = early_ping(&endpoint, &stranger).await.unwrap();
+    let other_server = Server::start(config);
+    let (answered, accepted) = early_ping(&endpoint, &other_server).await.unwrap();
     assert!(answered.is_ok() && !accepted, "{answered:?}");
 }

@@ -1,5 +1,5 @@
-//! A network namespace for a test whose addresses come and go: the test executes itself again
-//! inside it. Where that is not allowed it says so and counts for nothing.
+//! A network namespace for tests that add and remove addresses: the test executes itself again
+//! inside it. If that is not permitted, the test prints a note and checks nothing.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 /// Set inside the namespace.
 const INSIDE: &str = "EYAS_TEST_INSIDE_NAMESPACE";
 
-/// Runs `body` in a namespace of its own, with rights there and with nothing in it. `test` is the
-/// whole name of the test that calls this.
+/// Runs `body` in its own, empty namespace with privileges there. `test` is the full name of the
+/// calling test.
 pub(crate) fn in_its_own(test: &str, body: impl FnOnce()) {
     if std::env::var_os(INSIDE).is_some() {
         return body();
@@ -16,7 +16,7 @@ pub(crate) fn in_its_own(test: &str, body: impl FnOnce()) {
     let mut command = match namespace() {
         Ok(command) => command,
         Err(why) => {
-            // Past the harness, which keeps to itself what a test prints that does not fail.
+            // Written directly, because the harness hides the output of tests that pass.
             let mut stderr = std::io::stderr();
             writeln!(stderr, "SKIPPED {test}: no network namespace here: {why}").unwrap();
             return;
@@ -37,7 +37,7 @@ pub(crate) fn in_its_own(test: &str, body: impl FnOnce()) {
     );
 }
 
-/// Whether this program can be started in a namespace of its own, and what starts it there.
+/// Returns the command that starts this program in its own namespace, or why that is not possible.
 fn namespace() -> Result<Command, String> {
     let unshare = || {
         let mut command = Command::new("unshare");
@@ -55,8 +55,8 @@ fn namespace() -> Result<Command, String> {
     }
 }
 
-/// Runs `ip` with these words, divided at spaces.
-pub(crate) fn ip(words: &str) {
-    let output = Command::new("ip").args(words.split(' ')).output().unwrap();
-    assert!(output.status.success(), "ip {words}: {}", String::from_utf8_lossy(&output.stderr));
+/// Runs `ip` with these arguments, separated by spaces.
+pub(crate) fn ip(arguments: &str) {
+    let output = Command::new("ip").args(arguments.split(' ')).output().unwrap();
+    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
 }

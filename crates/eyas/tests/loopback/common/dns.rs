@@ -1,4 +1,4 @@
-//! A DNS server of a few lines.
+//! A minimal DNS server.
 
 use std::net::SocketAddr;
 
@@ -6,18 +6,18 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::task::JoinHandle;
 
-/// What the server says to every question.
+/// The response of the server to every query.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Says {
+pub(crate) enum Response {
     /// NXDOMAIN.
     NoSuchName,
     /// NOERROR without a record.
     NoData,
     /// SERVFAIL.
     ServerFailure,
-    /// Nothing.
+    /// No response.
     Nothing,
-    /// Octets that are no DNS message after the header.
+    /// Bytes after the header that are not a DNS message.
     Nonsense,
 }
 
@@ -32,13 +32,13 @@ impl Drop for Server {
     }
 }
 
-pub(crate) async fn serve(says: Says) -> Server {
+pub(crate) async fn serve(response: Response) -> Server {
     let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let address = socket.local_addr().unwrap();
     let task = tokio::spawn(async move {
         let mut buffer = [0; 1500];
         while let Ok((len, from)) = socket.recv_from(&mut buffer).await {
-            if let Some(answer) = answer(&buffer[..len], says) {
+            if let Some(answer) = answer(&buffer[..len], response) {
                 let _ = socket.send_to(&answer, from).await;
             }
         }
@@ -46,32 +46,32 @@ pub(crate) async fn serve(says: Says) -> Server {
     Server { address, task }
 }
 
-/// The question's header and question section, turned into an answer (RFC 1035 §4.1).
-fn answer(question: &[u8], says: Says) -> Option<Vec<u8>> {
-    let rcode = match says {
-        Says::NoSuchName => 3,
-        Says::NoData => 0,
-        Says::ServerFailure => 2,
-        Says::Nothing => return None,
-        Says::Nonsense => 0,
+/// Turns the header and question section of a query into a response (RFC 1035 §4.1).
+fn answer(question: &[u8], response: Response) -> Option<Vec<u8>> {
+    let rcode = match response {
+        Response::NoSuchName => 3,
+        Response::NoData => 0,
+        Response::ServerFailure => 2,
+        Response::Nothing => return None,
+        Response::Nonsense => 0,
     };
     let name_end = 12 + question.get(12..)?.iter().position(|octet| *octet == 0)? + 1;
     let mut answer = question.get(..name_end + 4)?.to_vec();
     answer[2] = 0x81;
     answer[3] = 0x80 | rcode;
-    // One question, and nothing else.
+    // One question and no other sections.
     answer[4..12].copy_from_slice(&[0, 1, 0, 0, 0, 0, 0, 0]);
-    if matches!(says, Says::Nonsense) {
+    if matches!(response, Response::Nonsense) {
         answer[7] = 1;
         answer.extend([0xc0, 0xff, 0xff]);
     }
     Some(answer)
 }
 
-/// The answer to a question for A: this address.
+/// The response to a query for A: this address.
 #[cfg(feature = "encrypted-dns")]
 pub(crate) fn answer_with_address(question: &[u8], address: [u8; 4]) -> Vec<u8> {
-    let mut answer = answer(question, Says::NoData).unwrap();
+    let mut answer = answer(question, Response::NoData).unwrap();
     answer[7] = 1;
     // The question's name, type A, class IN, 60 s, 4 octets.
     answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4]);
@@ -79,9 +79,9 @@ pub(crate) fn answer_with_address(question: &[u8], address: [u8; 4]) -> Vec<u8> 
     answer
 }
 
-/// The answer to a question for HTTPS: one record of these data (RFC 9460 §2.2).
+/// The response to a query for HTTPS: one record with this data (RFC 9460 §2.2).
 pub(crate) fn answer_with_service(question: &[u8], data: &[u8]) -> Vec<u8> {
-    let mut answer = answer(question, Says::NoData).unwrap();
+    let mut answer = answer(question, Response::NoData).unwrap();
     answer[7] = 1;
     // The question's name, type HTTPS, class IN, 60 s.
     answer.extend([0xc0, 12, 0, 65, 0, 1, 0, 0, 0, 60]);
@@ -90,7 +90,7 @@ pub(crate) fn answer_with_service(question: &[u8], data: &[u8]) -> Vec<u8> {
     answer
 }
 
-/// Says over UDP that the answer does not fit, and over TCP that it is one HTTPS record.
+/// Truncates the response over UDP, and returns one HTTPS record over TCP.
 pub(crate) async fn serve_over_tcp(data: &'static [u8]) -> Server {
     let (tcp, udp) = loop {
         let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -102,7 +102,7 @@ pub(crate) async fn serve_over_tcp(data: &'static [u8]) -> Server {
     let truncates = async move {
         let mut buffer = [0; 1500];
         while let Ok((len, from)) = udp.recv_from(&mut buffer).await {
-            let mut answer = answer(&buffer[..len], Says::NoData).unwrap();
+            let mut answer = answer(&buffer[..len], Response::NoData).unwrap();
             answer[2] |= 0x02;
             let _ = udp.send_to(&answer, from).await;
         }
@@ -117,7 +117,7 @@ pub(crate) async fn serve_over_tcp(data: &'static [u8]) -> Server {
     Server { address, task }
 }
 
-/// Answers one question of a stream (RFC 1035 §4.2.2).
+/// Answers one query of a stream (RFC 1035 §4.2.2).
 pub(crate) async fn answer_stream<S: AsyncRead + AsyncWrite + Unpin>(
     asking: &mut S,
     answer: impl FnOnce(&[u8]) -> Vec<u8>,
@@ -129,6 +129,6 @@ pub(crate) async fn answer_stream<S: AsyncRead + AsyncWrite + Unpin>(
     asking.write_u16(answer.len().try_into().unwrap()).await.unwrap();
     asking.write_all(&answer).await.unwrap();
     asking.flush().await.unwrap();
-    // The asking side closes.
+    // The client closes.
     let _ = asking.read_u8().await;
 }

@@ -1,4 +1,4 @@
-//! Servers, relays and words for the tests over real sockets.
+//! Servers, relays and helpers for the tests over real sockets.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -22,12 +22,12 @@ pub(crate) mod tls;
 /// Far longer than anything on loopback takes, so that a hang becomes a failure.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The name that every server here has, and every resolver here knows as 127.0.0.1.
+/// The name of every server here, which every resolver here resolves to 127.0.0.1.
 pub(crate) const NAME: &str = "eyas.test";
 
-/// Waits, but not for ever.
+/// Waits for a future, at most [`PATIENCE`].
 pub(crate) async fn wait<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, future).await.expect("it takes too long")
+    tokio::time::timeout(PATIENCE, future).await.expect("timed out")
 }
 
 pub(crate) fn https(port: u16) -> Target {
@@ -38,7 +38,7 @@ pub(crate) fn identity() -> ServerIdentity {
     ServerIdentity::self_signed([NAME]).unwrap()
 }
 
-/// Good for the name, and out of date.
+/// A certificate for the name that has expired.
 pub(crate) fn expired_identity() -> ServerIdentity {
     let key = rcgen::KeyPair::generate().unwrap();
     let mut params = rcgen::CertificateParams::new(vec![NAME.to_owned()]).unwrap();
@@ -60,7 +60,7 @@ pub(crate) async fn listen(
     Listener::bind(parameters).await.unwrap()
 }
 
-/// An endpoint that trusts these servers and knows where `NAME` is, at this port.
+/// An endpoint that trusts these servers and resolves `NAME`, at this port.
 pub(crate) fn builder_for(trusted: &[ServerIdentity], port: u16) -> EndpointBuilder {
     let roots = trusted.iter().map(|identity| identity.certificate().clone());
     let resolver = Resolver::server((Ipv4Addr::LOCALHOST, 9).into());
@@ -97,7 +97,7 @@ impl Scene {
     }
 }
 
-/// A TCP server for `h2`, and the UDP socket of the same number.
+/// A TCP server for `h2`, and a UDP socket with the same port number.
 pub(crate) async fn listen_beside_udp(
     identity: &ServerIdentity,
 ) -> (Listener, std::net::UdpSocket) {
@@ -106,19 +106,19 @@ pub(crate) async fn listen_beside_udp(
     (listener, udp)
 }
 
-/// Accepts on TCP and takes on UDP, and never answers.
-pub(crate) fn mute() -> (std::net::TcpListener, std::net::UdpSocket) {
+/// Accepts on TCP and receives on UDP, but never answers.
+pub(crate) fn silent_peer() -> (std::net::TcpListener, std::net::UdpSocket) {
     let address = own_address();
     let tcp = std::net::TcpListener::bind(address).unwrap();
     (tcp, std::net::UdpSocket::bind(address).unwrap())
 }
 
-/// Where nobody listens until the test does.
+/// An address where nothing listens unless the test does.
 pub(crate) fn own_address() -> SocketAddr {
     (Ipv4Addr::LOCALHOST, own_port()).into()
 }
 
-/// The client says `ping`, the server answers `pong`.
+/// The client sends `ping`, the server answers `pong`.
 pub(crate) async fn ping_pong(listener: &Listener, client: Connection) {
     ping_pong_with(listener.accept(), client).await;
 }
@@ -129,9 +129,9 @@ pub(crate) async fn ping_pong_with(
 ) {
     let serve = async {
         let mut server = server.await;
-        let mut said = [0; 4];
-        server.read_exact(&mut said).await.unwrap();
-        assert_eq!(&said, b"ping");
+        let mut received = [0; 4];
+        server.read_exact(&mut received).await.unwrap();
+        assert_eq!(&received, b"ping");
         server.write_all(b"pong").await.unwrap();
         server.flush().await.unwrap();
         server
@@ -139,21 +139,21 @@ pub(crate) async fn ping_pong_with(
     let ask = async {
         client.write_all(b"ping").await.unwrap();
         client.flush().await.unwrap();
-        let mut said = [0; 4];
-        client.read_exact(&mut said).await.unwrap();
-        assert_eq!(&said, b"pong");
+        let mut received = [0; 4];
+        client.read_exact(&mut received).await.unwrap();
+        assert_eq!(&received, b"pong");
     };
     wait(async { tokio::join!(serve, ask) }).await;
 }
 
-/// Relays UDP, every packet late by the same time: a path that is far longer than TCP's.
+/// Relays UDP and delays every packet by the same time: a path that is far longer than that of TCP.
 pub(crate) struct SlowUdp {
     tasks: Vec<JoinHandle<()>>,
 }
 
 impl SlowUdp {
     /// Serves one client at this socket.
-    pub(crate) async fn towards(
+    pub(crate) async fn to(
         server: SocketAddr,
         outside: std::net::UdpSocket,
         delay: Duration,

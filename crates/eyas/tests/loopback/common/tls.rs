@@ -1,4 +1,4 @@
-//! A server over TLS and QUIC whose TLS configuration is the test's.
+//! A server over TLS and QUIC with a TLS configuration chosen by the test.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-/// Handshakes that nobody has asked about yet.
+/// The maximum number of handshakes whose outcome has not been read yet.
 const MAX_HANDSHAKES: usize = 16;
 
-/// A certificate of its own making, and its key.
+/// A self-signed certificate and its key.
 pub(crate) struct Credentials {
     pub(crate) certificate: CertificateDer<'static>,
     key: Vec<u8>,
@@ -37,12 +37,12 @@ impl Credentials {
         PrivatePkcs8KeyDer::from(self.key.clone()).into()
     }
 
-    /// What a client needs that is to trust it.
+    /// The parameters of a client that trusts it.
     pub(crate) fn trusted(&self) -> SecurityParameters {
         SecurityParameters::platform().with_roots([self.certificate.clone()])
     }
 
-    /// TLS 1.3 for who asks nobody for a certificate, or asks for that one.
+    /// TLS 1.3 without client certificates, or with this one required.
     pub(crate) fn config(&self, client: Option<&Self>) -> rustls::ServerConfig {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))
@@ -84,7 +84,7 @@ impl StoresServerSessions for Sessions {
         self.kept.get(key)
     }
 
-    // TLS 1.3 takes a session once (RFC 8446 appendix C.4).
+    // TLS 1.3 uses a session only once (RFC 8446 appendix C.4).
     fn take(&self, key: &[u8]) -> Option<Vec<u8>> {
         let found = self.kept.take(key);
         self.resumed.fetch_add(usize::from(found.is_some()), Ordering::SeqCst);
@@ -96,7 +96,7 @@ impl StoresServerSessions for Sessions {
     }
 }
 
-/// The peer's certificates, or what the handshake failed of.
+/// The peer's certificates, or the error of the handshake.
 pub(crate) type Handshake = Result<Vec<CertificateDer<'static>>, String>;
 
 /// A server that answers `ping` with `pong`, to one client at a time.
@@ -159,11 +159,11 @@ async fn serve_quic(endpoint: quinn::Endpoint, sender: mpsc::Sender<Handshake>) 
     }
 }
 
-/// Until the client is gone, whose side of the test says what is wrong.
+/// Answers until the client is gone; failures are reported on the side of the client.
 async fn answer(from: &mut (impl AsyncRead + Unpin), to: &mut (impl AsyncWrite + Unpin)) {
-    let mut said = [0; 4];
-    while from.read_exact(&mut said).await.is_ok() {
-        assert_eq!(&said, b"ping");
+    let mut received = [0; 4];
+    while from.read_exact(&mut received).await.is_ok() {
+        assert_eq!(&received, b"ping");
         if to.write_all(b"pong").await.is_err() || to.flush().await.is_err() {
             break;
         }
