@@ -22,12 +22,12 @@ fn open_descriptors() -> usize {
 /// Waits until at most this many descriptors are open: aborted tasks close their sockets only when
 /// the runtime drops them.
 async fn falls_to(limit: usize) -> bool {
-    let come_down = async {
+    let wait = async {
         while open_descriptors() > limit {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, come_down).await.is_ok()
+    tokio::time::timeout(PATIENCE, wait).await.is_ok()
 }
 
 /// Accepts on TCP and receives on UDP, but never answers.

@@ -134,7 +134,7 @@ async fn read(parameters: &[u8]) -> Result<Records, DnsFailure> {
 #[tokio::test]
 async fn malformed_records_are_rejected() {
     let wrong: &[(&str, &[u8])] = &[
-        ("a key before a lesser one", &[0, 3, 0, 2, 1, 187, 0, 1, 0, 3, 2, b'h', b'2']),
+        ("a key before a smaller one", &[0, 3, 0, 2, 1, 187, 0, 1, 0, 3, 2, b'h', b'2']),
         ("a key twice", &[0, 3, 0, 2, 1, 187, 0, 3, 0, 2, 1, 187]),
         ("an end within a parameter", &[0, 3, 0, 2, 1]),
         ("an end within a key", &[0, 3, 0, 2, 1, 187, 0]),

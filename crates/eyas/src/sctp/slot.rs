@@ -248,12 +248,12 @@ impl Slot {
                 continue;
             }
             let own = self.inboxes.get_mut(&message.stream);
-            let is_wanted = match (&own, stream) {
+            let is_requested = match (&own, stream) {
                 (None, None) => true,
                 (Some(_), Some(stream)) => message.stream == stream,
                 _ => false,
             };
-            if is_wanted {
+            if is_requested {
                 return Some(message);
             }
             let inbox = own.unwrap_or(&mut self.common);

@@ -112,8 +112,8 @@ impl Summary {
         Some(Self {
             subject: entity(parts.subject())
                 .or_else(|| names.first().cloned())
-                .unwrap_or_else(|| "nobody".to_owned()),
-            issuer: entity(parts.issuer()).unwrap_or_else(|| "nobody".to_owned()),
+                .unwrap_or_else(|| "(none)".to_owned()),
+            issuer: entity(parts.issuer()).unwrap_or_else(|| "(none)".to_owned()),
             self_signed: parts.subject() == parts.issuer(),
             names,
             not_before: validity.not_before.to_unix_duration().as_secs(),
@@ -245,8 +245,8 @@ mod tests {
 
     #[test]
     fn every_fault_is_described_with_subject_and_date() {
-        let own = certificate(&["a.test", "127.0.0.1", "::1"], "somebody");
-        let names = "(subject and issuer \"somebody\")";
+        let own = certificate(&["a.test", "127.0.0.1", "::1"], "Example CA");
+        let names = "(subject and issuer \"Example CA\")";
         for (why, text) in [
             (CertificateError::Expired, "the certificate expired on 2002-01-01, 24 years ago"),
             (
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn an_expired_issuer_is_described() {
-        let own = certificate(&["a.test"], "somebody");
+        let own = certificate(&["a.test"], "Example CA");
         let time = |secs| UnixTime::since_unix_epoch(Duration::from_secs(secs));
         let expired =
             |at| CertificateError::ExpiredContext { time: time(NOW), not_after: time(at) };
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn error_variants_are_shown_as_words() {
-        let own = certificate(&["a.test"], "somebody");
+        let own = certificate(&["a.test"], "Example CA");
         let other = OtherError(std::sync::Arc::new(std::io::Error::other("CaUsedAsEndEntity")));
         let reported = of(&own, &CertificateError::Other(other));
         assert!(reported.contains("not accepted: ca used as end entity ("), "{reported}");

@@ -190,8 +190,8 @@ mod quic {
             let closed = SocketAddr::new(ip.parse().unwrap(), own_address().port());
             let failure = try_one(&endpoint, h3(closed)).await.unwrap_err();
             assert_eq!((failure.cause, failure.reached), (Cause::Refused, Level::Started));
-            let wanted = format!("nothing is listening on this port (ICMP from {ip})");
-            assert_eq!(failure.detail, wanted);
+            let expected = format!("nothing is listening on this port (ICMP from {ip})");
+            assert_eq!(failure.detail, expected);
         }
     }
 

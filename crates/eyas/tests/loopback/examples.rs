@@ -17,8 +17,8 @@ async fn a_race_reports_what_was_planned_what_failed_and_what_won() {
     let scene = Scene::new([Transport::Tcp]).await;
     let reported = wait(race::explain(&scene.endpoint, scene.target())).await.unwrap();
     let at = scene.listener.local_addr();
-    for wanted in ["plan: quic", "plan: tcp", "because: "] {
-        assert!(reported.lines().any(|line| line.starts_with(wanted)), "{wanted}: {reported}");
+    for expected in ["plan: quic", "plan: tcp", "because: "] {
+        assert!(reported.lines().any(|line| line.starts_with(expected)), "{expected}: {reported}");
     }
     assert!(reported.contains(&format!("won: tcp {at}\n")), "{reported}");
 }

@@ -95,8 +95,8 @@ fn add_service(
     for ordered in address::order(request, service, denied) {
         for (rank, transport, offer) in &offers {
             let position = position(request, service, at, *rank, &ordered);
-            let wanted = request.target.security;
-            for security in securities(request.policy, *transport, wanted) {
+            let requested = request.target.security;
+            for security in securities(request.policy, *transport, requested) {
                 let kind = (*transport, security, offer);
                 add(found, request, service, &ordered, position, kind);
             }
@@ -153,9 +153,9 @@ fn is_http(request: &PlanRequest<'_>) -> bool {
 pub(super) fn securities(
     policy: &Policy,
     transport: Transport,
-    wanted: Security,
+    requested: Security,
 ) -> impl Iterator<Item = Security> {
-    let (first, second) = match (wanted, policy.sctp_security) {
+    let (first, second) = match (requested, policy.sctp_security) {
         (Security::None, _) => (Security::None, None),
         _ if !transport.runs_in_dtls() => (Security::Tls, None),
         (Security::Tls, SctpSecurity::Both) => (Security::Tls, Some(Security::Dtls)),

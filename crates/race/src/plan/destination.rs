@@ -121,7 +121,7 @@ fn source_for(network: &NetworkView, destination: IpAddr) -> Option<SourceAddres
         let address = destination;
         return Some(SourceAddress { address, prefix_len, deprecated: false, routed: false });
     }
-    let wanted = scope(destination);
+    let destination_scope = scope(destination);
     let label = policy(destination).1;
     let fits = |source: &&SourceAddress| {
         Family::of(source.address) == Family::of(destination)
@@ -135,7 +135,8 @@ fn source_for(network: &NetworkView, destination: IpAddr) -> Option<SourceAddres
         .min_by_key(|source| {
             let scope = scope(source.address);
             // Rule 2: the smallest scope that reaches as far as the destination; else the widest.
-            let scope_rank = if scope >= wanted { scope } else { 2 * SCOPE_GLOBAL - scope };
+            let scope_rank =
+                if scope >= destination_scope { scope } else { 2 * SCOPE_GLOBAL - scope };
             (
                 source.address != destination,
                 scope_rank,

@@ -134,8 +134,8 @@ impl<'a> ClientHello<'a> {
         &self.body[self.fixed_end..]
     }
 
-    fn extension(&self, wanted: u16) -> Option<&'a [u8]> {
-        self.extensions().find(|(kind, _)| *kind == wanted).map(|(_, content)| content)
+    fn extension(&self, extension_type: u16) -> Option<&'a [u8]> {
+        self.extensions().find(|(kind, _)| *kind == extension_type).map(|(_, content)| content)
     }
 
     /// Returns whether the extensions fill the rest of the message exactly; there may be none at

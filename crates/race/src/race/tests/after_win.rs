@@ -236,19 +236,19 @@ fn more_than_one_switch_is_possible() {
         let is_it = |line: &&String| line.contains(&format!(" {transport} "));
         starts.iter().find(is_it).unwrap().split(' ').nth(2).unwrap().parse::<u32>().unwrap()
     };
-    let mut said = Vec::new();
+    let mut lines = Vec::new();
     for (at, transport) in [(10, "tcp"), (20, "mptcp"), (30, "quic")] {
-        said.extend(scene.until(at));
+        lines.extend(scene.until(at));
         scene.ready(id(transport));
     }
-    said.extend(scene.until(30));
-    said.retain(|line| line.contains("usable") || line.contains("better"));
+    lines.extend(scene.until(30));
+    lines.retain(|line| line.contains("usable") || line.contains("better"));
     let expected = [
         format!("10 usable {}", id("tcp")),
         format!("20 better {}", id("mptcp")),
         format!("30 better {}", id("quic")),
     ];
-    assert_eq!(said, expected);
+    assert_eq!(lines, expected);
 }
 
 /// A setup that remembers these outcomes, each with its age in minutes.

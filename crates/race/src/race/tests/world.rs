@@ -52,7 +52,7 @@ struct Script<'a> {
     world: &'a World,
     due: Vec<(Duration, Input)>,
     in_flight: Vec<AttemptId>,
-    told: Option<usize>,
+    reported_slots: Option<usize>,
 }
 
 /// The outputs of one race.
@@ -208,13 +208,13 @@ impl<'a> Script<'a> {
             let change = NetworkChange { network, view: View::empty() };
             due.push((start + *after, Input::NetworkChanged(Box::new(change))));
         }
-        Self { world, due, in_flight: Vec::new(), told: None }
+        Self { world, due, in_flight: Vec::new(), reported_slots: None }
     }
 
     /// The first input of the driver, if any.
     fn first_input(&mut self) -> Option<Input> {
-        self.told = self.world.process_limit;
-        self.told.map(Input::Slots)
+        self.reported_slots = self.world.process_limit;
+        self.reported_slots.map(Input::Slots)
     }
 
     fn next(&self) -> Option<Duration> {
@@ -232,7 +232,7 @@ impl<'a> Script<'a> {
                 Input::Ready { id, .. } | Input::Failed { id, .. } => {
                     self.in_flight.retain(|other| other != id);
                 }
-                Input::Slots(free) => self.told = Some(*free),
+                Input::Slots(free) => self.reported_slots = Some(*free),
                 _ => {}
             }
         }
@@ -250,7 +250,7 @@ impl<'a> Script<'a> {
                 self.due.extend(self.world.fate(now, *id, candidate));
                 self.in_flight.push(*id);
                 // Each start uses up one slot, as the race counts them.
-                self.told = self.told.map(|left| left.saturating_sub(1));
+                self.reported_slots = self.reported_slots.map(|left| left.saturating_sub(1));
             }
             Output::Proceed { id } => {
                 let candidate = &race.attempt(*id).expect("it started").candidate;
@@ -271,7 +271,7 @@ impl<'a> Script<'a> {
         let Some(limit) = self.world.process_limit else { return };
         self.due.retain(|(_, input)| !matches!(input, Input::Slots(_)));
         let free = limit.saturating_sub(self.in_flight.len());
-        if self.told != Some(free) {
+        if self.reported_slots != Some(free) {
             self.due.push((now + ms(1), Input::Slots(free)));
         }
     }
