@@ -12,7 +12,7 @@ from .case import about
 SAID = (
     ("no-route", "net-unreachable", "unreachable", "there is no route to it"),
     ("admin-prohibited", "admin-prohibited", "unreachable", "a filter or a policy forbids it"),
-    ("addr-unreachable", "host-unreachable", "unreachable", "no host answers to this address"),
+    ("addr-unreachable", "host-unreachable", "unreachable", "no host responds at this address"),
     ("port-unreachable", "port-unreachable", "refused", "nothing is listening on this port"),
 )
 # Sooner than any transport sends its first packet again, in ms. A machine that is busy may need a
@@ -43,7 +43,7 @@ def case_unreachable_far_away(world: World) -> None:
     """A router that answers when the call to connect is over: MPTCP ends as soon, but knows not by whom."""
     with FarRouter():
         for address in (f"[{BEHIND6}]", BEHIND4):
-            told = f"no host answers to this address{NAMED}"
+            told = f"no host responds at this address{NAMED}"
             check(world, f"tcp://{address}:443", "unreachable", told)
             if MPTCP.exists():
                 check(world, f"mptcp://{address}:443", "unreachable", "No route to host")
