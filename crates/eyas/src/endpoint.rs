@@ -305,7 +305,7 @@ impl Endpoint {
     /// must be valid for `host`. Dropping the future closes the attempt.
     ///
     /// # Errors
-    /// Returns how far the attempt came and what ended it. There is no deadline except that of the
+    /// Returns how far the attempt got and what ended it. There is no deadline except that of the
     /// transport.
     pub async fn attempt(
         &self,

@@ -1,4 +1,4 @@
-//! How far an attempt came, and how it failed: the input of the memory.
+//! How far an attempt got, and how it failed: the input of the memory.
 
 use alloc::string::String;
 use core::{fmt, time::Duration};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::candidate::{Candidate, Security};
 use crate::target::Host;
 
-/// How far an attempt came, in ascending order.
+/// How far an attempt got, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
@@ -82,7 +82,7 @@ impl fmt::Display for Cause {
 pub struct Failure {
     /// The kind of failure.
     pub cause: Cause,
-    /// How far the attempt had come.
+    /// How far the attempt had got.
     pub reached: Level,
     /// The error from the lower layer, as text for people.
     pub detail: String,
@@ -124,7 +124,7 @@ pub struct Trust {
     pub certificate_host: Option<Host>,
 }
 
-/// Why a failure says less than it seems to.
+/// Why a failure is less significant than it seems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -149,11 +149,11 @@ pub struct Evidence {
     pub host: Host,
     /// The candidate that was tried.
     pub candidate: Candidate,
-    /// How far it came.
+    /// How far it got.
     pub level: Level,
     /// How it failed, if it did. Cancelled losers produce no evidence.
     pub failure: Option<Failure>,
-    /// Why the failure says less than it seems to, if it does.
+    /// Why the failure is less significant than it seems, if it is.
     #[serde(default)]
     pub doubt: Option<Doubt>,
     /// The round-trip time of the handshake, if it was measured.

@@ -73,7 +73,7 @@ pub struct AttemptReport {
     pub started_ms: f64,
     /// When it ended or completed; `None` while it is in progress.
     pub ended_ms: Option<f64>,
-    /// How far it came.
+    /// How far it got.
     pub level: Level,
     /// The round-trip time of the handshake, if it was measured.
     pub rtt_ms: Option<f64>,

@@ -102,7 +102,7 @@ pub enum Outcome {
     Bad {
         /// The cause.
         cause: Cause,
-        /// How far it came.
+        /// How far it got.
         reached: Level,
         /// Consecutive failures, each after the back-off of the previous one; 0 after a single
         /// silence that was cut short.

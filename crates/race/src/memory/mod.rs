@@ -1,6 +1,6 @@
 //! The memory: what earlier races learnt, kept per network.
 //!
-//! The memory is *evidence*, not a cache of winners: a row says how far an attempt came and, if it
+//! The memory is *evidence*, not a cache of winners: a row says how far an attempt got and, if it
 //! failed, how. A **peer** row is about one address of one host over one transport, on one network:
 //! whether it can be reached, and the outcome of the security layer for each [set-up](SetUp), that
 //! is, for what was offered and trusted. A **path** row is about one network: which hosts were

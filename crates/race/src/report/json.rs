@@ -59,7 +59,7 @@ pub struct AttemptJson {
     pub started_ms: f64,
     /// When it was ready, failed or was closed; `null` while it is in progress.
     pub ended_ms: Option<f64>,
-    /// How far it came.
+    /// How far it got.
     pub level: Level,
     /// `won`, `upgraded`, `lost`, `failed`, `closed` or `under-way`.
     pub outcome: &'static str,
