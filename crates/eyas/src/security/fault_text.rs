@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn every_fault_is_described_with_subject_and_date() {
-        let own = certificate(&["a.test", "127.0.0.1", "::1"], "Example CA");
+        let self_signed = certificate(&["a.test", "127.0.0.1", "::1"], "Example CA");
         let names = "(subject and issuer \"Example CA\")";
         for (why, text) in [
             (CertificateError::Expired, "the certificate expired on 2002-01-01, 24 years ago"),
@@ -259,7 +259,7 @@ mod tests {
             ),
             (CertificateError::Revoked, "the certificate was revoked"),
         ] {
-            assert_eq!(of(&own, &why), format!("{text} {names}"));
+            assert_eq!(of(&self_signed, &why), format!("{text} {names}"));
         }
         let garbage = CertificateDer::from(vec![1, 2, 3]);
         for (why, text) in [
@@ -272,36 +272,36 @@ mod tests {
 
     #[test]
     fn an_expired_issuer_is_described() {
-        let own = certificate(&["a.test"], "Example CA");
+        let self_signed = certificate(&["a.test"], "Example CA");
         let time = |secs| UnixTime::since_unix_epoch(Duration::from_secs(secs));
         let expired =
             |at| CertificateError::ExpiredContext { time: time(NOW), not_after: time(at) };
-        let reported = of(&own, &expired(NOW - 3 * 3_600));
+        let reported = of(&self_signed, &expired(NOW - 3 * 3_600));
         assert!(reported.starts_with(ISSUER_EXPIRED), "{reported}");
         assert!(reported.contains("on 2026-11-22 17:00 UTC, 3 hours ago"), "{reported}");
         let early = CertificateError::NotValidYetContext {
             time: time(NOW),
             not_before: time(NOW + 9 * DAY),
         };
-        let reported = of(&own, &early);
+        let reported = of(&self_signed, &early);
         assert!(reported.contains("is not valid before 2026-12-01, in 9 days"), "{reported}");
     }
 
     #[test]
     fn error_variants_are_shown_as_words() {
-        let own = certificate(&["a.test"], "Example CA");
+        let self_signed = certificate(&["a.test"], "Example CA");
         let other = OtherError(std::sync::Arc::new(std::io::Error::other("CaUsedAsEndEntity")));
-        let reported = of(&own, &CertificateError::Other(other));
+        let reported = of(&self_signed, &CertificateError::Other(other));
         assert!(reported.contains("not accepted: ca used as end entity ("), "{reported}");
-        let reported = of(&own, &CertificateError::UnknownRevocationStatus);
+        let reported = of(&self_signed, &CertificateError::UnknownRevocationStatus);
         assert!(reported.contains("not accepted: unknown revocation status ("), "{reported}");
     }
 
     #[test]
     fn names_from_the_peer_are_bounded_and_escaped() {
         let long = "x".repeat(500);
-        let own = certificate(&["a.test"], &format!("\u{1b}[2J{long}"));
-        let reported = of(&own, &CertificateError::Revoked);
+        let self_signed = certificate(&["a.test"], &format!("\u{1b}[2J{long}"));
+        let reported = of(&self_signed, &CertificateError::Revoked);
         assert!(reported.len() < 200 && !reported.contains('\u{1b}'), "{reported:?}");
         let many: Vec<String> = (0..100).map(|number| format!("n{number}.test")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
