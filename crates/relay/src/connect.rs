@@ -11,8 +11,9 @@ use tokio::time::{Instant, timeout_at};
 use crate::client::Client;
 use crate::client_hello::{FirstFlight, MAX_CLIENT_HELLO, first_flight};
 use crate::far::Far;
-use crate::handshake::{Destination, Refusal};
+use crate::handshake::{Destination, Refusal, Refused};
 use crate::permitted::PermittedRace;
+use crate::proxy_status::ErrorType;
 use crate::report::{Ending, WonBy};
 use crate::shared::Shared;
 use crate::via::Wanted;
@@ -40,7 +41,7 @@ pub(crate) struct Connected {
 /// Why there is none.
 pub(crate) enum Missed {
     /// The client waits for its answer.
-    Refused(Refusal),
+    Refused(Refused),
     /// The client has been told that it is connected.
     Unanswered(Refusal),
     /// The client has left.
@@ -50,7 +51,7 @@ pub(crate) enum Missed {
 impl From<Missed> for Ending {
     fn from(missed: Missed) -> Self {
         match missed {
-            Missed::Refused(why) => Self::Refused(why),
+            Missed::Refused(refused) => Self::Refused(refused.why),
             Missed::Unanswered(why) => Self::Unanswered(why),
             Missed::Left => Self::Left,
         }
@@ -107,21 +108,19 @@ impl<'a> DestinationRace<'a> {
         via.reach(Wanted::Bytes, self.destination, race).await.map_err(Missed::Refused)
     }
 
-    fn refusal(&self, error: &ConnectError) -> Refusal {
-        match Refusal::from(error) {
+    fn refusal(&self, error: &ConnectError) -> Refused {
+        let refused = Refused::from(error);
+        match refused.why {
             Refusal::NoAddress(_) if self.race.is_sifted() => {
-                // Which rule it was depends on the address; that it was one does not.
-                let text =
-                    format!("{} has only addresses that clients may not use", self.destination);
-                Refusal::NotAllowed(text)
-            }
+                Refused::prohibited(self.destination)
+            },
             Refusal::TimedOut(_) if error.attempts().is_empty() => {
                 let after = self.shared.limits.connect_time;
                 let text =
                     format!("DNS returned no address of {} in {after:?}", self.destination.host);
-                Refusal::TimedOut(text)
+                Refused::new(ErrorType::DnsTimeout, Refusal::TimedOut(text))
             }
-            other => other,
+            _ => refused,
         }
     }
 }
@@ -172,7 +171,7 @@ impl DirectRace<'_> {
         }
         let connection = tokio::select! {
             usable = initiation.usable() => {
-                usable.map_err(|error| Missed::Unanswered(race.refusal(&error)))?
+                usable.map_err(|error| Missed::Unanswered(race.refusal(&error).why))?
             }
             () = client.left(is_hello) => return Err(Missed::Left),
         };
@@ -197,7 +196,7 @@ impl DirectRace<'_> {
             let read = tokio::select! {
                 read = timeout_at(began + patience, client.read_buf(first)) => read,
                 over = self.initiation.decided() => {
-                    return over.map_err(|error| Missed::Unanswered(self.race.refusal(&error)));
+                    return over.map_err(|error| Missed::Unanswered(self.race.refusal(&error).why));
                 }
             };
             match read {

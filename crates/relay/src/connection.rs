@@ -18,10 +18,10 @@ use crate::admission::Permit;
 use crate::associate::{self, Setup};
 use crate::client::Client;
 use crate::connect::{Connected, DestinationRace, Missed, RaceUp};
-use crate::connect_udp::{self, UdpWay};
+use crate::connect_udp::{self, UdpRoute};
 use crate::copy::{self, End, Passed, Until};
 use crate::far::Far;
-use crate::handshake::{Destination, Handshake, Protocol, Refusal, Request, Step};
+use crate::handshake::{Destination, Handshake, Protocol, Refusal, Refused, Request, Step};
 use crate::report::{Datagrams, Ending, Report, WonBy};
 use crate::requester::Requester;
 use crate::shared::Shared;
@@ -199,10 +199,8 @@ impl Life {
         };
         let race = match reached {
             Ok(race) => race,
-            Err(Ending::Refused(why)) => {
-                return Err(refuse(tcp, handshake.refused(&why), why).await);
-            }
-            Err(ending) => return Err(ending),
+            Err(Missed::Refused(refused)) => return Err(refuse(tcp, &handshake, refused).await),
+            Err(missed) => return Err(missed.into()),
         };
         tcp.write_all(&handshake.granted(None)).await.map_err(|_| Ending::Left)?;
         drop(handshake);
@@ -214,9 +212,9 @@ impl Life {
         &mut self,
         shared: &'a Shared,
         destination: &'a Destination,
-    ) -> Result<RaceUp<'a>, Ending> {
+    ) -> Result<RaceUp<'a>, Missed> {
         let race = DestinationRace::new(shared, destination, self.client);
-        race.map_err(Ending::Refused)?.up(&mut self.race).await.map_err(Ending::from)
+        race.map_err(|why| Missed::Refused(why.into()))?.up(&mut self.race).await
     }
 
     /// Carries bytes between a client that is told that it is connected and its destination, to the end.
@@ -251,21 +249,21 @@ impl Life {
             reached = self.reach_by_datagrams(shared, destination) => reached,
             () = tcp.left(rest.is_empty()) => return Err(Ending::Left),
         };
-        let way = match reached {
-            Ok(way) => way,
-            Err(why) => return Err(refuse(tcp, handshake.refused(&why), why).await),
+        let route = match reached {
+            Ok(route) => route,
+            Err(refused) => return Err(refuse(tcp, &handshake, refused).await),
         };
         tcp.write_all(&handshake.granted(None)).await.map_err(|_| Ending::Left)?;
         drop(handshake);
-        Ok(self.carry_datagrams(shared, tcp, (destination, way), (&rest, None)).await)
+        Ok(self.carry_datagrams(shared, tcp, (destination, route), (&rest, None)).await)
     }
 
-    /// Gets ready to send datagrams to a destination.
+    /// Prepares to send datagrams to a destination.
     pub(crate) async fn reach_by_datagrams(
         &mut self,
         shared: &Shared,
         destination: &Destination,
-    ) -> Result<UdpWay, Refusal> {
+    ) -> Result<UdpRoute, Refused> {
         connect_udp::reach(shared, destination, self.client.ip(), &mut self.race).await
     }
 
@@ -275,19 +273,19 @@ impl Life {
         &mut self,
         shared: &Shared,
         client: &mut Client,
-        (destination, way): (&Destination, UdpWay),
+        (destination, route): (&Destination, UdpRoute),
         said: (&[u8], Option<HttpDatagrams>),
     ) -> Ending {
-        if let UdpWay::Via(far) = &way {
+        if let UdpRoute::Via(far) = &route {
             self.take_note(far, WonBy::Transport);
         }
         let idle_time = shared.limits.idle_time;
         let datagrams = self.datagrams.insert(Datagrams::default());
         let mut traffic = Traffic::new(&mut self.passed, datagrams);
         let moved = &mut traffic;
-        let ending = match way {
-            UdpWay::Direct(peer) => connect_udp::serve(shared, client, said, peer, moved).await,
-            UdpWay::Via(far) => connect_udp::forward(idle_time, client, said, far, moved).await,
+        let ending = match route {
+            UdpRoute::Direct(peer) => connect_udp::serve(shared, client, said, peer, moved).await,
+            UdpRoute::Via(far) => connect_udp::forward(idle_time, client, said, far, moved).await,
         };
         if let Some((asked, is_answered)) = traffic.quic() {
             shared.note_quic(destination, asked, is_answered);
@@ -305,7 +303,7 @@ impl Life {
     ) -> Result<Ending, Ending> {
         if !tcp.is_plain() {
             let why = Refusal::Unsupported("datagrams would not be encrypted".to_owned());
-            return Err(refuse(tcp, handshake.refused(&why), why).await);
+            return Err(refuse(tcp, &handshake, why.into()).await);
         }
         let opened = match shared.associations.try_acquire() {
             Ok(permit) => local_addr(tcp).and_then(|proxy| {
@@ -327,7 +325,7 @@ impl Life {
             Ok(opened) => opened,
             Err(error) => {
                 let why = Refusal::Failed(format!("cannot accept datagrams: {error}"));
-                return Err(refuse(tcp, handshake.refused(&why), why).await);
+                return Err(refuse(tcp, &handshake, why.into()).await);
             }
         };
         tcp.write_all(&handshake.granted(Some(address))).await.map_err(|_| Ending::Left)?;
@@ -356,16 +354,18 @@ impl Life {
         destination: &Destination,
         (head, body, handshake): (Bytes, crate::body::Body, Handshake),
     ) -> Result<Ending, Ending> {
-        let refused = |why: &Refusal| handshake.refused(why);
         let race = match DestinationRace::new(shared, destination, self.client) {
             Ok(race) => race,
-            Err(why) => return Err(refuse(tcp, refused(&why), why).await),
+            Err(why) => return Err(refuse(tcp, &handshake, why.into()).await),
         };
         let mut stream = tokio::select! {
             connected = race.transport(&mut self.race) => match connected {
                 Ok(stream) => stream,
-                Err(Missed::Refused(why) | Missed::Unanswered(why)) => {
-                    return Err(refuse(tcp, refused(&why), why).await);
+                Err(Missed::Refused(refused)) => {
+                    return Err(refuse(tcp, &handshake, refused).await);
+                }
+                Err(Missed::Unanswered(why)) => {
+                    return Err(refuse(tcp, &handshake, why.into()).await);
                 }
                 Err(Missed::Left) => return Err(Ending::Left),
             },
@@ -433,15 +433,15 @@ async fn introduce(tcp: &mut Client, handshake: &mut Handshake) -> Result<Reques
     }
 }
 
-/// Tells the client why it gets nothing.
-async fn refuse(tcp: &mut Client, say: Bytes, why: Refusal) -> Ending {
-    let telling = async {
-        tcp.write_all(&say).await?;
+/// Sends the client the refusal.
+async fn refuse(tcp: &mut Client, handshake: &Handshake, refused: Refused) -> Ending {
+    let sending = async {
+        tcp.write_all(&handshake.refusal(&refused)).await?;
         take_leave(tcp).await
     };
-    // Who has gone need not know.
-    let _ = timeout(READS_WHY, telling).await;
-    Ending::Refused(why)
+    // A client that has left does not need the reason.
+    let _ = timeout(READS_WHY, sending).await;
+    Ending::Refused(refused.why)
 }
 
 /// Closes so that the last data arrives: with unread bytes the system would reset the connection.

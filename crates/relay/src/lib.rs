@@ -50,6 +50,7 @@ pub mod interception;
 mod limits;
 mod metrics;
 mod permitted;
+mod proxy_status;
 mod report;
 mod requester;
 pub mod rules;

@@ -28,8 +28,10 @@ use tower_service::Service;
 
 use crate::client::Client;
 use crate::connect_udp::{self, CAPSULE_PROTOCOL, PROTOCOL};
+use crate::connect::Missed;
 use crate::connection::Life;
-use crate::handshake::{Destination, Protocol, Refusal, http_destination, http_user};
+use crate::handshake::{Destination, Protocol, Refusal, Refused, http_destination, http_user};
+use crate::proxy_status::{self, ErrorType};
 use crate::report::Ending;
 use crate::shared::Shared;
 use crate::via::Wanted;
@@ -53,7 +55,10 @@ impl Service<Request<RequestBody>> for Streams {
             let (responder, told) = oneshot::channel();
             // In a task of its own, for it outlasts the response's head.
             shared.tasks.spawn(serve(Arc::clone(&shared), request, responder));
-            let stopped = || text(StatusCode::SERVICE_UNAVAILABLE, "the proxy stops");
+            let stopped = || {
+                let error = ErrorType::ProxyInternalResponse;
+                text((StatusCode::SERVICE_UNAVAILABLE, error), "the proxy is stopping")
+            };
             Ok(told.await.unwrap_or_else(|_| stopped()))
         })
     }
@@ -87,19 +92,20 @@ impl Body for Answer {
     }
 }
 
-fn text(status: StatusCode, why: &str) -> Response<Answer> {
+fn text((status, error): (StatusCode, ErrorType), why: &str) -> Response<Answer> {
     let text = Bytes::from(format!("eyas proxy: {why}\n"));
     let mut response = Response::new(Answer::Text(Some(text)));
     *response.status_mut() = status;
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, plain);
+    proxy_status::insert(response.headers_mut(), error, why);
     response
 }
 
-fn refusal(why: &Refusal) -> Response<Answer> {
-    let status = StatusCode::from_u16(why.http().0).unwrap_or(StatusCode::BAD_GATEWAY);
-    let mut response = text(status, &why.to_string());
-    if *why == Refusal::NoUser {
+fn refusal(refused: &Refused) -> Response<Answer> {
+    let status = StatusCode::from_u16(refused.http().0).unwrap_or(StatusCode::BAD_GATEWAY);
+    let mut response = text((status, refused.error), &refused.why.to_string());
+    if refused.why == Refusal::NoUser {
         let challenge = HeaderValue::from_static("Basic realm=\"eyas proxy\"");
         response.headers_mut().insert(PROXY_AUTHENTICATE, challenge);
     }
@@ -119,7 +125,8 @@ async fn serve(shared: Arc<Shared>, request: Request<RequestBody>, responder: Re
         Ok(permit) => permit,
         Err(why) => {
             shared.counters.turned_away();
-            let _ = responder.send(text(StatusCode::SERVICE_UNAVAILABLE, &why));
+            let status = (StatusCode::SERVICE_UNAVAILABLE, ErrorType::ConnectionLimitReached);
+            let _ = responder.send(text(status, &why));
             return;
         }
     };
@@ -150,7 +157,7 @@ impl Stream<'_> {
         let asked = self.read(&request, wanted);
         let destination = match asked {
             Ok(destination) => destination,
-            Err(why) => return refuse(responder, why),
+            Err(why) => return refuse(responder, why.into()),
         };
         self.life.destination = Some(destination.clone());
         match wanted {
@@ -171,8 +178,8 @@ impl Stream<'_> {
         };
         let race = match reached {
             Ok(race) => race,
-            Err(Ending::Refused(why)) => return refuse(responder, why),
-            Err(ending) => return ending,
+            Err(Missed::Refused(refused)) => return refuse(responder, refused),
+            Err(missed) => return missed.into(),
         };
         let granted = granted(request, responder, Wanted::Bytes).await;
         let Some(mut client) = granted else { return Ending::Left };
@@ -190,17 +197,17 @@ impl Stream<'_> {
             reached = self.life.reach_by_datagrams(self.shared, &destination) => reached,
             () = responder.closed() => return Ending::Left,
         };
-        let way = match reached {
-            Ok(way) => way,
-            Err(why) => return refuse(responder, why),
+        let route = match reached {
+            Ok(route) => route,
+            Err(refused) => return refuse(responder, refused),
         };
         // Before it is granted: what the client sends then is not to be lost.
         let beside = request.extensions_mut().remove::<StreamDatagrams>();
         let beside = beside.map(|beside| beside.open());
         let granted = granted(request, responder, Wanted::Datagrams).await;
         let Some(mut client) = granted else { return Ending::Left };
-        let way = (&destination, way);
-        self.life.carry_datagrams(self.shared, &mut client, way, (b"", beside)).await
+        let route = (&destination, route);
+        self.life.carry_datagrams(self.shared, &mut client, route, (b"", beside)).await
     }
 
     /// Where the client wants to go, if it shows that it may ask.
@@ -241,10 +248,10 @@ fn wanted(request: &Request<RequestBody>) -> Wanted {
     if is_udp { Wanted::Datagrams } else { Wanted::Bytes }
 }
 
-fn refuse(responder: Responder, why: Refusal) -> Ending {
-    // Who has gone need not know.
-    let _ = responder.send(refusal(&why));
-    Ending::Refused(why)
+fn refuse(responder: Responder, refused: Refused) -> Ending {
+    // A client that has left does not need the reason.
+    let _ = responder.send(refusal(&refused));
+    Ending::Refused(refused.why)
 }
 
 /// Tells a client that it is connected. It goes on by both bodies, or by what its connection of HTTP/1

@@ -220,6 +220,8 @@ async fn a_refused_client_gets_the_cause() {
     client.write_all(request.as_bytes()).await.unwrap();
     let said = String::from_utf8(read_all(&mut client).await).expect("text");
     assert!(said.starts_with("HTTP/1.1 502 Bad Gateway\r\n") && said.contains("refused"), "{said}");
+    let status = "\r\nproxy-status: eyas; error=connection_refused; details=\"cannot connect to name";
+    assert!(said.contains(status), "{said}");
     let rules = Rules { deny: vec!["*".parse().expect("a pattern")], ..Rules::default() };
     let stage = Stage::new(port, |proxy| proxy.rules(rules));
     assert_eq!(stage.socks(port).await.1, 2, "by its addresses");
@@ -250,9 +252,11 @@ async fn dns(code: Option<u8>) -> Resolver {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unknown_name_is_distinguished_from_a_dns_timeout() {
     let (no_such_name, server_failure) = (3, 2);
-    for (code, socks, status) in
-        [(Some(no_such_name), 4, "502 "), (Some(server_failure), 4, "502 "), (None, 6, "504 ")]
-    {
+    for (code, socks, status, error) in [
+        (Some(no_such_name), 4, "502 ", "dns_error"),
+        (Some(server_failure), 4, "502 ", "dns_error"),
+        (None, 6, "504 ", "dns_timeout"),
+    ] {
         let connect_time = Duration::from_millis(if code.is_some() { 30_000 } else { 300 });
         let limits = Limits { connect_time, ..Limits::default() };
         let stage = Stage::with(dns(code).await, |proxy| proxy.limits(limits));
@@ -261,6 +265,7 @@ async fn an_unknown_name_is_distinguished_from_a_dns_timeout() {
         client.write_all(b"CONNECT name.test:443 HTTP/1.1\r\n\r\n").await.unwrap();
         let said = String::from_utf8(read_all(&mut client).await).expect("text");
         assert!(said.starts_with(&format!("HTTP/1.1 {status}")), "{code:?}: {said}");
+        assert!(said.contains(&format!("eyas; error={error};")), "{code:?}: {said}");
         let Ending::Refused(why) = stage.report().end else { panic!("{code:?}: no refusal") };
         assert_eq!(why.name(), if code.is_some() { "dns" } else { "timeout" }, "{code:?}");
     }

@@ -211,16 +211,20 @@ async fn a_failed_stream_gets_the_cause() {
     drop(closed);
     let there = address.to_string();
     let wrong = "Basic YWRhOmhhdGU=";
-    for (method, target, user, status) in [
-        (Method::CONNECT, there.as_str(), None, StatusCode::PROXY_AUTHENTICATION_REQUIRED),
-        (Method::CONNECT, &there, Some(wrong), StatusCode::PROXY_AUTHENTICATION_REQUIRED),
-        (Method::CONNECT, "127.0.0.1:1", Some(ADA), StatusCode::FORBIDDEN),
-        (Method::CONNECT, "127.0.0.1:0", Some(ADA), StatusCode::BAD_REQUEST),
-        (Method::CONNECT, &there, Some(ADA), StatusCode::BAD_GATEWAY),
-        (Method::GET, "http://a.test/", Some(ADA), StatusCode::NOT_IMPLEMENTED),
+    let (denied, unknown) = ("http_request_denied", StatusCode::PROXY_AUTHENTICATION_REQUIRED);
+    for (method, target, user, status, error) in [
+        (Method::CONNECT, there.as_str(), None, unknown, denied),
+        (Method::CONNECT, &there, Some(wrong), unknown, denied),
+        (Method::CONNECT, "127.0.0.1:1", Some(ADA), StatusCode::FORBIDDEN, denied),
+        (Method::CONNECT, "127.0.0.1:0", Some(ADA), StatusCode::BAD_REQUEST, "http_request_error"),
+        (Method::CONNECT, &there, Some(ADA), StatusCode::BAD_GATEWAY, "connection_refused"),
+        (Method::GET, "http://a.test/", Some(ADA), StatusCode::NOT_IMPLEMENTED, denied),
     ] {
         let (_send, response) = stage.ask(method.clone(), target, user).await;
         assert_eq!(response.status(), status, "{method} {target}");
+        let proxy_status = response.headers()["proxy-status"].to_str().expect("printable ASCII");
+        let starts = format!("eyas; error={error}; details=\"");
+        assert!(proxy_status.starts_with(&starts), "{method} {target}: {proxy_status}");
         let challenged = response.headers().contains_key("proxy-authenticate");
         assert_eq!(challenged, status == StatusCode::PROXY_AUTHENTICATION_REQUIRED);
         let text = all(response.into_body()).await.expect("ends well");

@@ -213,7 +213,7 @@ async fn carry(
 async fn reach(shared: &Shared, to: &Destination) -> Result<Far, Refusal> {
     let none = || Refusal::Failed("there is no other proxy".to_owned());
     let via = shared.via.as_ref().ok_or_else(none)?;
-    let reached = via.reach(Wanted::Datagrams, to, &mut None).await;
+    let reached = via.reach(Wanted::Datagrams, to, &mut None).await.map_err(|refused| refused.why);
     reached.inspect_err(|why| tracing::debug!(%to, %why, "no tunnel for datagrams"))
 }
 

@@ -11,7 +11,7 @@ mod stream;
 mod target;
 mod unanswered;
 
-pub(crate) use serve::{UdpWay, forward, reach, serve};
+pub(crate) use serve::{UdpRoute, forward, reach, serve};
 pub(crate) use stream::{CapsuleStream, Event};
 pub(crate) use target::{CAPSULE_PROTOCOL, asks_for_udp};
 pub use target::{PROTOCOL, destination, path};

@@ -14,7 +14,8 @@ use super::{CapsuleStream, Event};
 use crate::associate::{AddressSelection, Dropped, PeerSockets, Sent, resolve};
 use crate::client::Client;
 use crate::far::Far;
-use crate::handshake::{Destination, Refusal};
+use crate::handshake::{Destination, Refusal, Refused};
+use crate::proxy_status::ErrorType;
 use crate::report::Ending;
 use crate::rules::Verdict;
 use crate::shared::Shared;
@@ -22,10 +23,10 @@ use crate::traffic::Traffic;
 use crate::via::Wanted;
 
 /// How datagrams get to a destination.
-pub(crate) enum UdpWay {
-    /// By these sockets.
+pub(crate) enum UdpRoute {
+    /// Through these sockets.
     Direct(Peer),
-    /// By another proxy, to which capsules go on as they are.
+    /// Through another proxy, to which capsules are forwarded unchanged.
     Via(Far),
 }
 
@@ -81,37 +82,45 @@ pub(crate) struct Peer {
     sockets: PeerSockets,
 }
 
-/// Gets ready to send datagrams to a destination, if this client may.
+/// Prepares to send datagrams to a destination, if this client may.
 pub(crate) async fn reach(
     shared: &Shared,
     to: &Destination,
     client: IpAddr,
     race: &mut Option<Recording>,
-) -> Result<UdpWay, Refusal> {
+) -> Result<UdpRoute, Refused> {
     let verdict = shared.rules.of_destination(to, client);
     if let Verdict::Denied(why) = verdict {
-        return Err(Refusal::NotAllowed(why.to_string()));
+        return Err(Refusal::NotAllowed(why.to_string()).into());
     }
     if let Some(left) = shared.unanswered_for(to) {
         let seconds = left.as_secs().max(1);
-        return Err(Refusal::TimedOut(format!(
-            "{to} has answered no datagrams of QUIC; use TCP, or ask again in {seconds} s"
-        )));
+        let why = Refusal::TimedOut(format!(
+            "{to} has answered no datagrams of QUIC; use TCP, or try again in {seconds} s"
+        ));
+        return Err(Refused::new(ErrorType::DestinationUnavailable, why));
     }
-    if let Some(via) = &shared.via {
-        return via.reach(Wanted::Datagrams, to, race).await.map(UdpWay::Via);
-    }
+    Ok(match &shared.via {
+        Some(via) => UdpRoute::Via(via.reach(Wanted::Datagrams, to, race).await?),
+        None => UdpRoute::Direct(peer(shared, to, (client, verdict)).await?),
+    })
+}
+
+/// Resolves a destination and opens sockets for it.
+async fn peer(
+    shared: &Shared,
+    to: &Destination,
+    (client, verdict): (IpAddr, Verdict),
+) -> Result<Peer, Refused> {
     let mut ips = addresses(shared, to).await;
     if ips.is_empty() {
-        return Err(Refusal::NoAddress(format!("DNS returned no address of {}", to.host)));
+        return Err(Refusal::NoAddress(format!("DNS returned no address of {}", to.host)).into());
     }
     if verdict == Verdict::ByAddress {
         ips.retain(|ip| shared.rules.of_address(*ip, to.port, client).is_ok());
     }
     if ips.is_empty() {
-        // Which rule it was depends on the address; that it was one does not.
-        let text = format!("{to} has only addresses that clients may not use");
-        return Err(Refusal::NotAllowed(text));
+        return Err(Refused::prohibited(to));
     }
     let addresses = ips.into_iter().map(|ip| SocketAddr::new(ip, to.port));
     // It has sent nothing yet, so no time has passed.
@@ -119,7 +128,7 @@ pub(crate) async fn reach(
     let has = |family| selection.addresses().iter().any(|one| family_of(*one) == family);
     let sockets = PeerSockets::open(has)
         .map_err(|error| Refusal::Failed(format!("cannot send datagrams to {to}: {error}")))?;
-    Ok(UdpWay::Direct(Peer { selection, sockets }))
+    Ok(Peer { selection, sockets })
 }
 
 fn family_of(address: SocketAddr) -> Family {

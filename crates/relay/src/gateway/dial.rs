@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eyas::race::candidate::{Security, Transport};
-use eyas::race::evidence::Cause;
 use eyas::race::policy::Policy;
 use eyas::race::target::{Host, Target};
 use hyper::client::conn::http1::{Builder, SendRequest};
@@ -22,6 +21,7 @@ use super::request_body::Upload;
 use super::shared::Shared;
 use super::stats::Counters;
 use super::upstream::Place;
+use crate::proxy_status::ErrorType;
 
 /// Connects, and speaks HTTP/1.1 from there on.
 pub(super) async fn dial(shared: &Shared, owner: Owner) -> Result<SendRequest<Upload>, Failure> {
@@ -31,7 +31,7 @@ pub(super) async fn dial(shared: &Shared, owner: Owner) -> Result<SendRequest<Up
         Place::Unix(path) => {
             let connecting = timeout(limit, UnixStream::connect(path)).await;
             let stream = connecting
-                .map_err(|_| Failure::ConnectTimedOut(timed_out(shared, limit)))?
+                .map_err(|_| timed_out(shared, limit))?
                 .map_err(|error| unreachable_because(shared, &error))?;
             speak(shared, owner, stream, place).await
         }
@@ -73,12 +73,18 @@ async fn race(
     let deadline = shared.limits.connect_time;
     let policy = Policy { transports, deadline, ..Policy::default() };
     let mut initiation = shared.endpoint.preconnection(target).policy(policy).initiate();
-    let connection = initiation.usable().await.map_err(|error| match error.cause() {
-        Some(Cause::Silent | Cause::Deadline) => Failure::ConnectTimedOut(error.to_string()),
-        _ => Failure::Unreachable(error.to_string()),
+    let connection = initiation.usable().await.map_err(|error| {
+        let (error_type, text) = (ErrorType::from(&error), error.to_string());
+        match error_type.is_connect_timeout() {
+            true => Failure::ConnectTimedOut(error_type, text),
+            false => Failure::Unreachable(error_type, text),
+        }
     })?;
     initiation.detach();
-    let closed = |_| Failure::Unreachable(format!("{} closed at once", shared.upstream));
+    let closed = |_| {
+        let text = format!("{} closed at once", shared.upstream);
+        Failure::Unreachable(ErrorType::ConnectionTerminated, text)
+    };
     connection.into_stream().map_err(closed)
 }
 
@@ -114,10 +120,18 @@ where
     Ok(sender)
 }
 
-fn timed_out(shared: &Shared, limit: Duration) -> String {
-    format!("{} accepted no connection in {limit:?}", shared.upstream)
+fn timed_out(shared: &Shared, limit: Duration) -> Failure {
+    let text = format!("{} accepted no connection in {limit:?}", shared.upstream);
+    Failure::ConnectTimedOut(ErrorType::ConnectionTimeout, text)
 }
 
 fn unreachable_because(shared: &Shared, error: &io::Error) -> Failure {
-    Failure::Unreachable(format!("cannot connect to {}: {error}", shared.upstream))
+    let error_type = match error.kind() {
+        io::ErrorKind::ConnectionRefused => ErrorType::ConnectionRefused,
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
+            ErrorType::ConnectionTerminated
+        }
+        _ => ErrorType::DestinationUnavailable,
+    };
+    Failure::Unreachable(error_type, format!("cannot connect to {}: {error}", shared.upstream))
 }

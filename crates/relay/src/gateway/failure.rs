@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use super::ask::Objection;
 use super::request_body::UploadError;
+use crate::proxy_status::{self, ErrorType};
 
 /// Why there is no response of the upstream. The text is for who runs the gateway, and may name what
 /// clients need not know.
@@ -26,11 +27,11 @@ pub(super) enum Failure {
     #[error("all {0} connections to the upstream are in use")]
     Busy(usize),
     /// No connection.
-    #[error("{0}")]
-    Unreachable(String),
+    #[error("{1}")]
+    Unreachable(ErrorType, String),
     /// No connection in time.
-    #[error("{0}")]
-    ConnectTimedOut(String),
+    #[error("{1}")]
+    ConnectTimedOut(ErrorType, String),
     /// No answer in time.
     #[error("it accepted the connection but has not answered for {0:?}")]
     Silent(Duration),
@@ -38,8 +39,8 @@ pub(super) enum Failure {
     #[error("it closed the connection before it answered: {0}")]
     Closed(String),
     /// Its answer was not a valid response.
-    #[error("its response is invalid: {0}")]
-    Malformed(String),
+    #[error("its response is invalid: {1}")]
+    Malformed(ErrorType, String),
 }
 
 impl Failure {
@@ -50,11 +51,11 @@ impl Failure {
             Self::Loop => Reason::Loop,
             Self::Upload(_) => Reason::Upload,
             Self::Busy(_) => Reason::Busy,
-            Self::Unreachable(_) => Reason::Unreachable,
-            Self::ConnectTimedOut(_) => Reason::ConnectTimedOut,
+            Self::Unreachable(..) => Reason::Unreachable,
+            Self::ConnectTimedOut(..) => Reason::ConnectTimedOut,
             Self::Silent(_) => Reason::Silent,
             Self::Closed(_) => Reason::Closed,
-            Self::Malformed(_) => Reason::Malformed,
+            Self::Malformed(..) => Reason::Malformed,
         }
     }
 
@@ -66,8 +67,10 @@ impl Failure {
             Self::Upload(UploadError::TooLarge(_)) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Upload(_) => StatusCode::BAD_REQUEST,
             Self::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Unreachable(_) | Self::Closed(_) | Self::Malformed(_) => StatusCode::BAD_GATEWAY,
-            Self::ConnectTimedOut(_) | Self::Silent(_) => StatusCode::GATEWAY_TIMEOUT,
+            Self::Unreachable(..) | Self::Closed(_) | Self::Malformed(..) => {
+                StatusCode::BAD_GATEWAY
+            }
+            Self::ConnectTimedOut(..) | Self::Silent(_) => StatusCode::GATEWAY_TIMEOUT,
         }
     }
 
@@ -82,15 +85,33 @@ impl Failure {
             }
             Self::Upload(_) => "The request body was incomplete.",
             Self::Busy(_) => "The application behind this server is busy.",
-            Self::Unreachable(_) => "The application behind this server cannot be reached.",
-            Self::ConnectTimedOut(_) => {
+            Self::Unreachable(..) => "The application behind this server cannot be reached.",
+            Self::ConnectTimedOut(..) => {
                 "The application behind this server did not accept a connection in time."
             }
             Self::Silent(_) => "The application behind this server did not answer in time.",
             Self::Closed(_) => {
                 "The application behind this server closed the connection without an answer."
             }
-            Self::Malformed(_) => "The application behind this server sent an invalid response.",
+            Self::Malformed(..) => "The application behind this server sent an invalid response.",
+        }
+    }
+
+    /// Returns the proxy error type (RFC 9209 §2.3).
+    const fn error_type(&self) -> ErrorType {
+        match self {
+            // What the gateway does not support, as opposed to what is wrong with the request.
+            Self::Refused(Objection { status: StatusCode::NOT_IMPLEMENTED, .. }) => {
+                ErrorType::HttpRequestDenied
+            }
+            Self::Refused(_) | Self::Upload(_) => ErrorType::HttpRequestError,
+            Self::Loop => ErrorType::ProxyLoopDetected,
+            Self::Busy(_) => ErrorType::ConnectionLimitReached,
+            Self::Silent(_) => ErrorType::ConnectionReadTimeout,
+            Self::Closed(_) => ErrorType::ConnectionTerminated,
+            Self::Unreachable(error, _)
+            | Self::ConnectTimedOut(error, _)
+            | Self::Malformed(error, _) => *error,
         }
     }
 
@@ -110,6 +131,7 @@ impl Failure {
         headers.insert(header::CONTENT_TYPE, plain);
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        proxy_status::insert(headers, self.error_type(), self.text());
         match status {
             StatusCode::SERVICE_UNAVAILABLE => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
@@ -165,15 +187,22 @@ impl Reason {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proxy_status::PROXY_STATUS;
 
     #[test]
     fn clients_are_told_why_and_no_addresses() {
-        let failure = Failure::Unreachable("10.1.2.3:3000 refused it".to_owned());
+        let failure = Failure::Unreachable(
+            ErrorType::ConnectionRefused,
+            "10.1.2.3:3000 refused it".to_owned(),
+        );
         let response = failure.response();
         assert_eq!(response.status(), 502);
         let text = String::from_utf8_lossy(response.body());
         assert!(text.contains("502 Bad Gateway") && text.contains("cannot be reached"), "{text}");
         assert!(!text.contains("10.1.2.3"), "{text}");
+        let status = response.headers()[PROXY_STATUS].to_str().expect("printable ASCII");
+        assert!(status.starts_with("eyas; error=connection_refused; details=\"The app"), "{status}");
+        assert!(!status.contains("10.1.2.3"), "{status}");
         assert_eq!(Failure::Silent(Duration::from_secs(1)).response().status(), 504);
         assert!(Failure::Busy(7).response().headers().contains_key("retry-after"));
     }

@@ -23,6 +23,7 @@ use super::request_body::{Progress, Upload};
 use super::response_body::Lease;
 use super::shared::Shared;
 use super::stats::Counters;
+use crate::proxy_status::ErrorType;
 
 /// How a single try ended without a response.
 struct Missed {
@@ -136,7 +137,7 @@ fn missed(mut error: TrySendError<Request<Upload>>, upload: &Progress) -> Missed
     let error = error.into_error();
     let failure = match upload.error() {
         Some(error) => Failure::Upload(error),
-        None if error.is_parse() => Failure::Malformed(describe(&error)),
+        None if error.is_parse() => Failure::Malformed(ErrorType::HttpProtocolError, describe(&error)),
         None => Failure::Closed(describe(&error)),
     };
     let ended = matches!(failure, Failure::Closed(_));

@@ -27,6 +27,7 @@ use super::shared::Shared;
 use super::stats::Stats;
 use super::tunnel;
 use super::websocket;
+use crate::proxy_status::ErrorType;
 
 /// A tower service that has requests answered by an upstream. Clones are the same gateway.
 #[derive(Clone, Debug)]
@@ -144,10 +145,11 @@ where
     head::frame(&mut onward, content);
     let (response, lease) = forward::send(shared, owner, onward).await?;
     if response.status().is_informational() {
-        return Err(Failure::Malformed("it switched protocols unasked".to_owned()));
+        return Err(upgrade_failed("it switched protocols unasked"));
     }
     if response.headers().contains_key(header::TRANSFER_ENCODING) && !is_chunked_alone(&response) {
-        return Err(Failure::Malformed("the only supported transfer coding is chunked".to_owned()));
+        let text = "the only supported transfer coding is chunked".to_owned();
+        return Err(Failure::Malformed(ErrorType::HttpResponseTransferCoding, text));
     }
     let idle_time = shared.limits.idle_time;
     let mut response = response.map(|body| ResponseBody::of_upstream(body, lease, idle_time));
@@ -159,6 +161,10 @@ const UNWRITABLE: Failure = Failure::Refused(Objection {
     status: StatusCode::BAD_REQUEST,
     text: "The request target is invalid.",
 });
+
+fn upgrade_failed(text: &str) -> Failure {
+    Failure::Malformed(ErrorType::HttpUpgradeFailed, text.to_owned())
+}
 
 fn is_chunked_alone<B>(response: &Response<B>) -> bool {
     let mut codings = fields::names(response.headers(), &header::TRANSFER_ENCODING);
@@ -216,9 +222,7 @@ async fn switch_on_stream(
     let (mut response, lease) = forward::send(shared, owner, onward).await?;
     if response.status().is_success() {
         // To the client it would be a WebSocket.
-        return Err(Failure::Malformed(
-            "it responded as if no WebSocket had been requested".to_owned(),
-        ));
+        return Err(upgrade_failed("it responded as if no WebSocket had been requested"));
     }
     if response.status() != StatusCode::SWITCHING_PROTOCOLS {
         let idle_time = shared.limits.idle_time;
@@ -226,7 +230,7 @@ async fn switch_on_stream(
         return Ok(response.map(|body| ResponseBody::of_upstream(body, lease, idle_time)));
     }
     if !websocket::is_agreed(Some(&key), response.headers()) {
-        return Err(Failure::Malformed("it switched to something other than WebSocket".to_owned()));
+        return Err(upgrade_failed("it switched to something other than WebSocket"));
     }
     let upstream = hyper::upgrade::on(&mut response);
     fields::of_response(response.headers_mut());
@@ -253,7 +257,7 @@ async fn switch(
         return Ok(response.map(|body| ResponseBody::of_upstream(body, lease, idle_time)));
     }
     if !websocket::is_agreed(key.as_ref(), response.headers()) {
-        return Err(Failure::Malformed("it switched to something other than WebSocket".to_owned()));
+        return Err(upgrade_failed("it switched to something other than WebSocket"));
     }
     let upstream = hyper::upgrade::on(&mut response);
     fields::of_response(response.headers_mut());

@@ -8,9 +8,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::{BufMut, Bytes, BytesMut};
 
-use super::{Destination, MAX_HEAD, Protocol, Read, Refusal, Request};
+use super::{Destination, MAX_HEAD, Protocol, Read, Refusal, Refused, Request};
 use crate::body::Body;
 use crate::connect_udp::{self, PROTOCOL};
+use crate::proxy_status::{PROXY_STATUS, field_value};
 use crate::users::Users;
 
 /// Header fields of one request.
@@ -43,7 +44,7 @@ pub(super) fn read(bytes: &[u8], users: Option<&Users>, user: &mut Option<String
 }
 
 fn refused(why: Refusal) -> Read {
-    Read::Refused(refusal(&why), why)
+    Read::Refused(refusal(&Refused::from(why.clone())), why)
 }
 
 /// Up to the empty line, if it is there and early enough.
@@ -249,9 +250,10 @@ pub(super) fn switching() -> Bytes {
     ))
 }
 
-/// A response that says why not, in plain text.
-pub(super) fn refusal(why: &Refusal) -> Bytes {
-    let (status, reason) = why.http();
+/// Returns a response with the reason, in plain text and in `Proxy-Status`.
+pub(super) fn refusal(refused: &Refused) -> Bytes {
+    let ((status, reason), why) = (refused.http(), &refused.why);
+    let proxy_status = field_value(refused.error, &why.to_string());
     let text = format!("eyas proxy: {why}\n");
     let challenge = match why {
         Refusal::NoUser => "Proxy-Authenticate: Basic realm=\"eyas proxy\"\r\n",
@@ -259,7 +261,8 @@ pub(super) fn refusal(why: &Refusal) -> Bytes {
     };
     Bytes::from(format!(
         "HTTP/1.1 {status} {reason}\r\nContent-Type: text/plain; charset=utf-8\r\n\
-         Content-Length: {}\r\n{challenge}Connection: close\r\n\r\n{text}",
+         Content-Length: {}\r\n{PROXY_STATUS}: {proxy_status}\r\n{challenge}\
+         Connection: close\r\n\r\n{text}",
         text.len()
     ))
 }

@@ -26,6 +26,7 @@ use eyas::race::target::Host;
 
 pub(crate) use http::{asked as http_destination, shown as http_user};
 pub use reply::Refusal;
+pub(crate) use reply::Refused;
 pub(crate) use socks5::{
     address as socks5_address, write_address as write_socks5_address,
     write_name as write_socks5_name,
@@ -285,10 +286,17 @@ impl Handshake {
 
     /// What tells the client why it is not.
     pub fn refused(&self, why: &Refusal) -> Bytes {
+        self.refusal(&Refused::from(why.clone()))
+    }
+
+    /// Returns the same with a precise cause.
+    pub(crate) fn refusal(&self, refused: &Refused) -> Bytes {
         match self.protocol {
-            Some(Protocol::Socks5) => socks5::reply(why.socks5(), None),
+            Some(Protocol::Socks5) => socks5::reply(refused.why.socks5(), None),
             Some(Protocol::Socks4) => socks4::reply(socks4::REJECTED),
-            Some(Protocol::Connect | Protocol::ConnectUdp | Protocol::Http) => http::refusal(why),
+            Some(Protocol::Connect | Protocol::ConnectUdp | Protocol::Http) => {
+                http::refusal(refused)
+            }
             Some(Protocol::Intercepted) | None => Bytes::new(),
         }
     }

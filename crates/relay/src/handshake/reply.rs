@@ -7,6 +7,9 @@ use eyas::race::dns::DnsFailure;
 use eyas::race::evidence::Cause;
 use eyas::race::io::RaceFailure;
 
+use super::Destination;
+use crate::proxy_status::ErrorType;
+
 /// Why a client's request is refused. The text is for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -54,7 +57,7 @@ impl Refusal {
     }
 
     /// Status and reason of a response (RFC 9110 §15).
-    pub(crate) const fn http(&self) -> (u16, &'static str) {
+    const fn http(&self) -> (u16, &'static str) {
         match self {
             Self::Malformed(_) | Self::AddressKind(_) => (400, "Bad Request"),
             Self::TooLong => (431, "Request Header Fields Too Large"),
@@ -102,6 +105,60 @@ impl Refusal {
             Self::TimedOut(_) => "timeout",
             Self::Failed(_) => "failed",
         }
+    }
+}
+
+/// A refusal with its precise cause, which the public type does not distinguish.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    pub(crate) why: Refusal,
+    pub(crate) error: ErrorType,
+}
+
+impl Refused {
+    pub(crate) const fn new(error: ErrorType, why: Refusal) -> Self {
+        Self { why, error }
+    }
+
+    /// Refuses a destination none of whose addresses the rules allow.
+    pub(crate) fn prohibited(to: &Destination) -> Self {
+        // Which rule it was depends on the address; that it was one does not.
+        let text = format!("{to} has only addresses that clients may not use");
+        Self::new(ErrorType::DestinationIpProhibited, Refusal::NotAllowed(text))
+    }
+
+    /// Returns status and reason of a response (RFC 9110 §15).
+    pub(crate) const fn http(&self) -> (u16, &'static str) {
+        match self.error {
+            ErrorType::ConnectionLimitReached => (503, "Service Unavailable"),
+            _ => self.why.http(),
+        }
+    }
+}
+
+impl From<Refusal> for Refused {
+    fn from(why: Refusal) -> Self {
+        let error = match &why {
+            Refusal::Malformed(_) | Refusal::TooLong | Refusal::AddressKind(_) => {
+                ErrorType::HttpRequestError
+            }
+            Refusal::NoUser | Refusal::Unsupported(_) | Refusal::NotAllowed(_) => {
+                ErrorType::HttpRequestDenied
+            }
+            Refusal::Refused(_) => ErrorType::ConnectionRefused,
+            Refusal::HostUnreachable(_) => ErrorType::DestinationUnavailable,
+            Refusal::NetworkUnreachable(_) => ErrorType::DestinationIpUnroutable,
+            Refusal::NoAddress(_) => ErrorType::DnsError,
+            Refusal::TimedOut(_) => ErrorType::ConnectionTimeout,
+            Refusal::Failed(_) => ErrorType::ProxyInternalError,
+        };
+        Self { why, error }
+    }
+}
+
+impl From<&ConnectError> for Refused {
+    fn from(error: &ConnectError) -> Self {
+        Self { why: Refusal::from(error), error: ErrorType::from(error) }
     }
 }
 

@@ -201,7 +201,7 @@ impl Interception {
             return Err(Ending::Refused(Refusal::NoAddress(why)));
         };
         life.destination = Some(destination.clone());
-        let race = life.reach(&self.shared, &destination).await?;
+        let race = life.reach(&self.shared, &destination).await.map_err(Ending::from)?;
         let Some(tcp) = self.connected(flow).await else { return Err(Ending::Left) };
         let _ = tcp.set_nodelay(true);
         let mut tcp = Client::Plain(tcp);

@@ -12,7 +12,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::{Via, Wanted};
 use crate::connect_udp::PROTOCOL;
 use crate::far::Far;
-use crate::handshake::{Destination, Refusal};
+use crate::handshake::{Destination, Refusal, Refused};
+use crate::proxy_status::ErrorType;
 
 /// Destinations on one connection: as many as every server should take (RFC 9113 §6.5.2). Beyond them
 /// another one is opened.
@@ -56,7 +57,7 @@ impl Lanes {
         wanted: Wanted,
         to: &Destination,
         race: &mut Option<Recording>,
-    ) -> Result<Far, Refusal> {
+    ) -> Result<Far, Refused> {
         let (via, asked) = (&self.via, (wanted, to));
         if !via.is_secure {
             return via.reach(&self.endpoint, self.policy.clone(), asked, race).await;
@@ -114,18 +115,25 @@ impl Lanes {
         Ok((lane, place))
     }
 
-    fn failed(&self, error: &Error, (wanted, to): (Wanted, &Destination)) -> Refusal {
+    fn failed(&self, error: &Error, (wanted, to): (Wanted, &Destination)) -> Refused {
         let (via, wanted) = (&self.via, wanted.name());
-        match error.kind() {
+        let unreachable = || format!("cannot reach {via}: {error}");
+        let error_type = match error.kind() {
             Kind::IdleTimeout => {
                 let after = self.policy.deadline;
-                Refusal::TimedOut(format!("{via} did not answer the {wanted} to {to} in {after:?}"))
+                let text = format!("{via} did not answer the {wanted} to {to} in {after:?}");
+                return Refused::new(ErrorType::ConnectionReadTimeout, Refusal::TimedOut(text));
             }
-            Kind::ConnectTimeout => Refusal::TimedOut(format!("cannot reach {via}: {error}")),
-            Kind::Dns => Refusal::NoAddress(format!("cannot reach {via}: {error}")),
-            Kind::Connect => Refusal::HostUnreachable(format!("cannot reach {via}: {error}")),
-            _ => Refusal::Failed(format!("{via} does not answer the {wanted} to {to}: {error}")),
-        }
+            Kind::ConnectTimeout => return Refusal::TimedOut(unreachable()).into(),
+            Kind::Dns => return Refusal::NoAddress(unreachable()).into(),
+            Kind::Connect => return Refusal::HostUnreachable(unreachable()).into(),
+            Kind::Certificate => ErrorType::TlsCertificateError,
+            Kind::Tls => ErrorType::TlsProtocolError,
+            Kind::Protocol => ErrorType::HttpProtocolError,
+            _ => ErrorType::ProxyInternalError,
+        };
+        let text = format!("{via} does not answer the {wanted} to {to}: {error}");
+        Refused::new(error_type, Refusal::Failed(text))
     }
 }
 

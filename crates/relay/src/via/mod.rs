@@ -25,7 +25,8 @@ use tokio::time::timeout;
 
 use crate::connect_udp::{self, CAPSULE_PROTOCOL, PROTOCOL};
 use crate::far::Far;
-use crate::handshake::{Destination, MAX_HEAD, Refusal};
+use crate::handshake::{Destination, MAX_HEAD, Refusal, Refused};
+use crate::proxy_status::ErrorType;
 
 /// What another proxy is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,19 +156,25 @@ impl Via {
         policy: Policy,
         (wanted, to): (Wanted, &Destination),
         race: &mut Option<Recording>,
-    ) -> Result<Far, Refusal> {
+    ) -> Result<Far, Refused> {
         let deadline = policy.deadline;
         let transports: Vec<Transport> = policy.transports.clone();
         let target = Target::plain(self.host.clone(), self.port, transports, Security::None);
         let mut initiation = endpoint.preconnection(target).policy(policy).initiate();
         *race = Some(initiation.recording());
-        let connection = initiation.usable().await.map_err(|error| Refusal::from(&error))?;
+        let connection = initiation.usable().await.map_err(|error| Refused::from(&error))?;
         initiation.detach();
         let info = connection.shared_info();
-        let gone = |_| Refusal::Failed(format!("{self} closed the connection at once"));
+        let gone = |_| {
+            let text = format!("{self} closed the connection at once");
+            Refused::new(ErrorType::ConnectionTerminated, Refusal::Failed(text))
+        };
         let stream = TokioIo::new(connection.into_stream().map_err(gone)?);
         let asking = timeout(deadline, self.ask(stream, wanted, to)).await;
-        let late = |_| Refusal::TimedOut(format!("{self} did not answer the {}", wanted.name()));
+        let late = |_| {
+            let text = format!("{self} did not answer the {}", wanted.name());
+            Refused::new(ErrorType::ConnectionReadTimeout, Refusal::TimedOut(text))
+        };
         let stream = Box::new(TokioIo::new(asking.map_err(late)??));
         Ok(Far::Via { stream, info, datagrams: None, _place: None })
     }
@@ -177,9 +184,15 @@ impl Via {
         stream: TokioIo<eyas::ByteStream>,
         wanted: Wanted,
         to: &Destination,
-    ) -> Result<hyper::upgrade::Upgraded, Refusal> {
-        let broke =
-            |error: hyper::Error| Refusal::Failed(format!("{self} does not answer: {error}"));
+    ) -> Result<hyper::upgrade::Upgraded, Refused> {
+        let broke = |error: hyper::Error| {
+            let error_type = match error.is_parse() {
+                true => ErrorType::HttpProtocolError,
+                false => ErrorType::ConnectionTerminated,
+            };
+            let text = format!("{self} does not answer: {error}");
+            Refused::new(error_type, Refusal::Failed(text))
+        };
         let mut builder = Builder::new();
         builder.max_buf_size(MAX_HEAD);
         let (mut sender, connection) = builder.handshake(stream).await.map_err(broke)?;
@@ -224,17 +237,17 @@ impl Via {
         request.body(()).map_err(|error| Refusal::Malformed(error.to_string()))
     }
 
-    /// What a status means, with the first line of what the proxy says about it.
+    /// Returns the meaning of a status, with the first line of the response's body.
     fn refusal(
         &self,
         status: StatusCode,
         (wanted, to): (Wanted, &Destination),
-        said: &[u8],
-    ) -> Refusal {
+        body: &[u8],
+    ) -> Refused {
         let mut text = format!("{self} answered the {} to {to} with {status}", wanted.name());
         let line =
-            String::from_utf8_lossy(said.split(|byte| *byte == b'\n').next().unwrap_or(said));
-        // Nothing of it that a terminal would obey.
+            String::from_utf8_lossy(body.split(|byte| *byte == b'\n').next().unwrap_or(body));
+        // The text may be printed to a terminal.
         let line: String = line.trim().chars().filter(|one| !one.is_control()).collect();
         if !line.is_empty() {
             text.push_str(": ");
@@ -242,22 +255,23 @@ impl Via {
         }
         match status {
             StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
-                Refusal::Failed(format!("{text}: put NAME:PASSWORD@ before the host of --via"))
+                let text = format!("{text}: put NAME:PASSWORD@ before the host of --via");
+                Refused::new(ErrorType::ProxyConfigurationError, Refusal::Failed(text))
             }
-            StatusCode::FORBIDDEN => Refusal::NotAllowed(text),
+            StatusCode::FORBIDDEN => Refusal::NotAllowed(text).into(),
             StatusCode::NOT_FOUND
             | StatusCode::METHOD_NOT_ALLOWED
             | StatusCode::UPGRADE_REQUIRED
             | StatusCode::NOT_IMPLEMENTED
                 if wanted == Wanted::Datagrams =>
             {
-                Refusal::Unsupported(format!("{text}: it may not support UDP (RFC 9298)"))
+                Refusal::Unsupported(format!("{text}: it may not support UDP (RFC 9298)")).into()
             }
-            StatusCode::GATEWAY_TIMEOUT => Refusal::TimedOut(text),
+            StatusCode::GATEWAY_TIMEOUT => Refusal::TimedOut(text).into(),
             StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE => {
-                Refusal::HostUnreachable(text)
+                Refusal::HostUnreachable(text).into()
             }
-            _ => Refusal::Failed(text),
+            _ => Refused::new(ErrorType::DestinationUnavailable, Refusal::Failed(text)),
         }
     }
 }

@@ -24,6 +24,8 @@ async fn an_upstream_that_never_answers_is_504_and_says_why() {
     upstream.head().await;
     let answer = read_all(&mut client).await;
     assert!(answer.starts_with("HTTP/1.1 504 ") && answer.contains("in time"), "{answer}");
+    let status = "proxy-status: eyas; error=connection_read_timeout; details=\"The application";
+    assert!(answer.contains(status), "{answer}");
     let line = heard.recv().await.expect("a line");
     assert!(line.starts_with("GET /p: 504: "), "{line}");
     assert_eq!(upstream.end().await, "", "the connection is given up");
@@ -32,15 +34,25 @@ async fn an_upstream_that_never_answers_is_504_and_says_why() {
 #[tokio::test]
 async fn an_invalid_response_is_502() {
     let mut stage = Stage::plain().await;
-    for (says, text) in [
-        ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", "an invalid response"),
-        ("SSH-2.0-x\r\n\r\n", "an invalid response"),
+    let invalid = "an invalid response";
+    for (says, text, error) in [
+        (
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
+            invalid,
+            "http_upgrade_failed",
+        ),
+        ("SSH-2.0-x\r\n\r\n", invalid, "http_protocol_error"),
         (
             "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx",
-            "an invalid response",
+            invalid,
+            "http_protocol_error",
         ),
-        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nx", "an invalid response"),
-        ("HTTP/1.1 200", "without an answer"),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nx",
+            invalid,
+            "http_response_transfer_coding",
+        ),
+        ("HTTP/1.1 200", "without an answer", "connection_terminated"),
     ] {
         let mut client = stage.says(GET).await;
         let mut upstream = stage.connection().await;
@@ -49,6 +61,8 @@ async fn an_invalid_response_is_502() {
         drop(upstream);
         let answer = read_all(&mut client).await;
         assert!(answer.starts_with("HTTP/1.1 502 ") && answer.contains(text), "{says:?}: {answer}");
+        let status = format!("proxy-status: eyas; error={error}; details=");
+        assert!(answer.contains(&status), "{says:?}: {answer}");
     }
 }
 
@@ -64,6 +78,8 @@ async fn an_unreachable_upstream_is_502() {
         answer.starts_with("HTTP/1.1 502 ") && answer.contains("cannot be reached"),
         "{answer}"
     );
+    assert!(answer.contains("proxy-status: eyas; error=connection_refused;"), "{answer}");
+    assert!(!answer.contains("127.0.0.1"), "{answer}");
 }
 
 #[tokio::test]
@@ -102,5 +118,8 @@ async fn a_gateway_in_front_of_itself_detects_the_loop() {
     let running = server.start().await.expect("a server");
     let mut client = TcpStream::connect(running.local_addr()).await.expect("connects");
     client.write_all(GET.as_bytes()).await.expect("writes");
-    assert!(read_all(&mut client).await.starts_with("HTTP/1.1 508 "));
+    let answer = read_all(&mut client).await;
+    assert!(answer.starts_with("HTTP/1.1 508 "), "{answer}");
+    // Of the gateway that found the loop, and forwarded by itself.
+    assert!(answer.contains("proxy-status: eyas; error=proxy_loop_detected;"), "{answer}");
 }

@@ -1,0 +1,166 @@
+//! The response field `Proxy-Status` (RFC 9209): why a proxy generated a response itself.
+
+use eyas::ConnectError;
+use eyas::race::dns::DnsFailure;
+use eyas::race::evidence::Cause;
+use eyas::race::io::RaceFailure;
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+/// The field's name.
+pub(crate) const PROXY_STATUS: HeaderName = HeaderName::from_static("proxy-status");
+
+/// The name of this proxy in the field.
+const PROXY: &str = "eyas";
+/// The limit on the length of `details`. The body of the response has the whole text.
+const MAX_DETAILS: usize = 512;
+
+/// A proxy error type (RFC 9209 §2.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ErrorType {
+    DnsTimeout,
+    DnsError,
+    DestinationUnavailable,
+    DestinationIpProhibited,
+    DestinationIpUnroutable,
+    ConnectionRefused,
+    ConnectionTerminated,
+    ConnectionTimeout,
+    ConnectionReadTimeout,
+    ConnectionLimitReached,
+    TlsProtocolError,
+    TlsCertificateError,
+    HttpRequestError,
+    HttpRequestDenied,
+    HttpResponseTransferCoding,
+    HttpUpgradeFailed,
+    HttpProtocolError,
+    ProxyInternalResponse,
+    ProxyInternalError,
+    ProxyConfigurationError,
+    ProxyLoopDetected,
+}
+
+impl ErrorType {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::DnsTimeout => "dns_timeout",
+            Self::DnsError => "dns_error",
+            Self::DestinationUnavailable => "destination_unavailable",
+            Self::DestinationIpProhibited => "destination_ip_prohibited",
+            Self::DestinationIpUnroutable => "destination_ip_unroutable",
+            Self::ConnectionRefused => "connection_refused",
+            Self::ConnectionTerminated => "connection_terminated",
+            Self::ConnectionTimeout => "connection_timeout",
+            Self::ConnectionReadTimeout => "connection_read_timeout",
+            Self::ConnectionLimitReached => "connection_limit_reached",
+            Self::TlsProtocolError => "tls_protocol_error",
+            Self::TlsCertificateError => "tls_certificate_error",
+            Self::HttpRequestError => "http_request_error",
+            Self::HttpRequestDenied => "http_request_denied",
+            Self::HttpResponseTransferCoding => "http_response_transfer_coding",
+            Self::HttpUpgradeFailed => "http_upgrade_failed",
+            Self::HttpProtocolError => "http_protocol_error",
+            Self::ProxyInternalResponse => "proxy_internal_response",
+            Self::ProxyInternalError => "proxy_internal_error",
+            Self::ProxyConfigurationError => "proxy_configuration_error",
+            Self::ProxyLoopDetected => "proxy_loop_detected",
+        }
+    }
+
+    /// Returns whether time ran out before there was a connection.
+    pub(crate) const fn is_connect_timeout(self) -> bool {
+        matches!(self, Self::DnsTimeout | Self::ConnectionTimeout)
+    }
+}
+
+impl From<&ConnectError> for ErrorType {
+    fn from(error: &ConnectError) -> Self {
+        match error.failure() {
+            RaceFailure::NoAddress(failures) => {
+                let all_late = failures.iter().all(|(_, why)| *why == DnsFailure::Timeout);
+                if all_late { Self::DnsTimeout } else { Self::DnsError }
+            }
+            RaceFailure::NoNetwork => Self::DestinationIpUnroutable,
+            // Without a single attempt, DNS has used up the time.
+            RaceFailure::Deadline(tried) if tried.is_empty() => Self::DnsTimeout,
+            RaceFailure::Deadline(_) => Self::ConnectionTimeout,
+            RaceFailure::NoCandidate => Self::DestinationUnavailable,
+            _ => match error.cause() {
+                Some(Cause::Certificate) => Self::TlsCertificateError,
+                Some(Cause::Tls) => Self::TlsProtocolError,
+                Some(Cause::Refused) => Self::ConnectionRefused,
+                Some(Cause::Unreachable) => Self::DestinationIpUnroutable,
+                Some(Cause::Reset) => Self::ConnectionTerminated,
+                Some(Cause::Silent | Cause::Deadline) => Self::ConnectionTimeout,
+                Some(Cause::Protocol) => Self::DestinationUnavailable,
+                _ => Self::ProxyInternalError,
+            },
+        }
+    }
+}
+
+/// Returns the value of the field for a response of this proxy.
+///
+/// `details` goes to the client, like the body, and must not contain more than that.
+pub(crate) fn field_value(error: ErrorType, details: &str) -> String {
+    let details = quoted(details);
+    format!("{PROXY}; error={}; details=\"{details}\"", error.name())
+}
+
+/// Adds the field to a response of this proxy.
+pub(crate) fn insert(headers: &mut HeaderMap, error: ErrorType, details: &str) {
+    if let Ok(value) = HeaderValue::try_from(field_value(error, details)) {
+        headers.insert(PROXY_STATUS, value);
+    }
+}
+
+/// Returns the contents of an sf-string (RFC 8941 §3.3.3), which has only printable ASCII.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len().min(MAX_DETAILS));
+    for one in text.chars() {
+        if quoted.len() >= MAX_DETAILS {
+            break;
+        }
+        match one {
+            '"' | '\\' => quoted.extend(['\\', one]),
+            ' '..='~' => quoted.push(one),
+            _ if one.is_whitespace() => quoted.push(' '),
+            _ => quoted.push('?'),
+        }
+    }
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_value_is_a_list_of_one_structured_item() {
+        assert_eq!(
+            field_value(ErrorType::DnsError, "no \"a.test\"\r\nin C:\\dns, é"),
+            r#"eyas; error=dns_error; details="no \"a.test\"  in C:\\dns, ?""#
+        );
+        let mut headers = HeaderMap::new();
+        insert(&mut headers, ErrorType::ProxyLoopDetected, "a loop");
+        assert_eq!(headers[PROXY_STATUS], r#"eyas; error=proxy_loop_detected; details="a loop""#);
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_text_stays_within_its_quotes(text: String) {
+            let quoted = quoted(&text);
+            prop_assert!(quoted.len() <= MAX_DETAILS + 1);
+            prop_assert!(quoted.bytes().all(|byte| (b' '..=b'~').contains(&byte)));
+            let mut rest = quoted.chars();
+            while let Some(one) = rest.next() {
+                prop_assert_ne!(one, '"');
+                if one == '\\' {
+                    prop_assert!(matches!(rest.next(), Some('"' | '\\')));
+                }
+            }
+        }
+    }
+}
