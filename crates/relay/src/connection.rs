@@ -11,6 +11,7 @@ use eyas_http::HttpDatagrams;
 use eyas_http::serve::StreamServer;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::SemaphorePermit;
 use tokio::time::timeout;
 use tokio_rustls::server::TlsStream;
 
@@ -249,8 +250,8 @@ impl Life {
             reached = self.reach_by_datagrams(shared, destination) => reached,
             () = tcp.left(rest.is_empty()) => return Err(Ending::Left),
         };
-        let route = match reached {
-            Ok(route) => route,
+        let (route, _permit) = match reached {
+            Ok(reached) => reached,
             Err(refused) => return Err(refuse(tcp, &handshake, refused).await),
         };
         tcp.write_all(&handshake.granted(None)).await.map_err(|_| Ending::Left)?;
@@ -258,12 +259,12 @@ impl Life {
         Ok(self.carry_datagrams(shared, tcp, (destination, route), (&rest, None)).await)
     }
 
-    /// Prepares to send datagrams to a destination.
-    pub(crate) async fn reach_by_datagrams(
+    /// Prepares to send datagrams to a destination. The tunnel counts until its permit is dropped.
+    pub(crate) async fn reach_by_datagrams<'a>(
         &mut self,
-        shared: &Shared,
+        shared: &'a Shared,
         destination: &Destination,
-    ) -> Result<UdpRoute, Refused> {
+    ) -> Result<(UdpRoute, SemaphorePermit<'a>), Refused> {
         connect_udp::reach(shared, destination, self.client.ip(), &mut self.race).await
     }
 
@@ -305,23 +306,19 @@ impl Life {
             let why = Refusal::Unsupported("datagrams would not be encrypted".to_owned());
             return Err(refuse(tcp, &handshake, why.into()).await);
         }
-        let opened = match shared.associations.try_acquire() {
-            Ok(permit) => local_addr(tcp).and_then(|proxy| {
-                let socket = associate::bind(proxy.ip().to_canonical())?;
-                let peers = match &shared.via {
-                    Some(_) => None,
-                    None => Some(associate::PeerSockets::open(|_| true)?),
-                };
-                Ok((socket.local_addr()?, (socket, peers), permit))
-            }),
-            Err(_) => {
-                let most = shared.limits.associations;
-                Err(std::io::Error::other(format!(
-                    "there are {most} associations, which is the limit"
-                )))
-            }
+        let _permit = match shared.admit_udp() {
+            Ok(permit) => permit,
+            Err(refused) => return Err(refuse(tcp, &handshake, refused).await),
         };
-        let (address, (socket, peers), _permit) = match opened {
+        let opened = local_addr(tcp).and_then(|proxy| {
+            let socket = associate::bind(proxy.ip().to_canonical())?;
+            let peers = match &shared.via {
+                Some(_) => None,
+                None => Some(associate::PeerSockets::open(|_| true)?),
+            };
+            Ok((socket.local_addr()?, (socket, peers)))
+        });
+        let (address, (socket, peers)) = match opened {
             Ok(opened) => opened,
             Err(error) => {
                 let why = Refusal::Failed(format!("cannot accept datagrams: {error}"));

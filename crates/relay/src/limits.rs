@@ -11,7 +11,9 @@ pub struct Limits {
     /// Open client connections from one IPv4 address or one IPv6 /64 of another machine: 256 by
     /// default. For this machine only the total limit applies.
     pub connections_per_client: usize,
-    /// UDP associations: 256 by default. Each has three sockets.
+    /// UDP associations and CONNECT-UDP tunnels together: 1024 by default. An association has three
+    /// sockets, a tunnel two. An association through another proxy is a tunnel there for each of its
+    /// destinations.
     pub associations: usize,
     /// Destinations of an association: 256 by default. The least recently used one makes room.
     pub association_destinations: usize,
@@ -32,7 +34,7 @@ impl Default for Limits {
         Self {
             connections: 4096,
             connections_per_client: 256,
-            associations: 256,
+            associations: 1024,
             association_destinations: 256,
             handshake_time: Duration::from_secs(30),
             connect_time: Duration::from_secs(30),

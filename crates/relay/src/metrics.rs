@@ -27,7 +27,7 @@ pub(crate) fn render(stats: &Stats) -> String {
     page.rows("by", won);
     page.counter("eyas_proxy_bytes_total", "Bytes passed on for clients that have gone.");
     page.rows("direction", [("sent", stats.sent), ("received", stats.received)]);
-    page.gauge("eyas_proxy_associations", "Associations for UDP now.");
+    page.gauge("eyas_proxy_associations", "UDP associations and CONNECT-UDP tunnels now.");
     page.row(stats.associations);
     page.counter("eyas_proxy_datagrams_total", "Datagrams passed on for clients that have gone.");
     let passed = [("sent", stats.datagrams_sent), ("received", stats.datagrams_received)];

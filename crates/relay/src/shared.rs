@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use eyas::Endpoint;
 use eyas::race::policy::Policy;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
@@ -13,7 +13,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::admission::Admission;
 use crate::connect_udp::Unanswered;
-use crate::handshake::Destination;
+use crate::handshake::{Destination, Refusal, Refused};
+use crate::proxy_status::ErrorType;
 use crate::rules::Rules;
 use crate::stats::{Counters, Stats};
 use crate::users::Users;
@@ -47,7 +48,7 @@ pub(crate) struct Shared {
     pub(crate) acceptor: Option<TlsAcceptor>,
     pub(crate) limits: Limits,
     pub(crate) admission: Arc<Admission>,
-    /// Room for associations.
+    /// One permit for each UDP association or CONNECT-UDP tunnel that may still be opened.
     pub(crate) associations: Semaphore,
     /// Destinations from which QUIC has had no answer, by the time since `epoch`.
     pub(crate) unanswered: Mutex<Unanswered>,
@@ -86,6 +87,15 @@ impl Shared {
     pub(crate) fn note_quic(&self, destination: &Destination, asked: Duration, is_answered: bool) {
         let mut unanswered = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner);
         unanswered.ended(self.epoch.elapsed(), destination, asked, is_answered);
+    }
+
+    /// Returns the permit for one more UDP association or CONNECT-UDP tunnel.
+    pub(crate) fn admit_udp(&self) -> Result<SemaphorePermit<'_>, Refused> {
+        self.associations.try_acquire().map_err(|_| {
+            let most = self.limits.associations;
+            let text = format!("the proxy serves UDP to {most} clients, which is the limit");
+            Refused::new(ErrorType::ConnectionLimitReached, Refusal::Failed(text))
+        })
     }
 
     pub(crate) fn report(&self, report: Report) {

@@ -30,7 +30,7 @@ pub struct Stats {
     pub sent: u64,
     /// Bytes to disconnected clients.
     pub received: u64,
-    /// Current UDP associations.
+    /// Current UDP associations and CONNECT-UDP tunnels.
     pub associations: usize,
     /// Datagrams from disconnected clients.
     pub datagrams_sent: u64,

@@ -197,8 +197,8 @@ impl Stream<'_> {
             reached = self.life.reach_by_datagrams(self.shared, &destination) => reached,
             () = responder.closed() => return Ending::Left,
         };
-        let route = match reached {
-            Ok(route) => route,
+        let (route, _permit) = match reached {
+            Ok(reached) => reached,
             Err(refused) => return refuse(responder, refused),
         };
         // Before it is granted: what the client sends then is not to be lost.

@@ -160,6 +160,37 @@ async fn datagrams_go_through_another_proxy_over_each_version() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tunnels_and_associations_share_a_limit() {
+    let server = echo().await;
+    let limits = Limits { associations: 1, ..Limits::default() };
+    let stage = knowing(server.port(), |proxy| proxy.limits(limits));
+    let path = format!("/.well-known/masque/udp/name.test/{}/", server.port());
+    let (tcp, head) = ask(&stage, &path, UPGRADE).await;
+    assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
+    assert_eq!(stage.running.stats().associations, 1);
+
+    let (_second, head) = ask(&stage, &path, UPGRADE).await;
+    assert!(head.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{head}");
+    let status = "proxy-status: eyas; error=connection_limit_reached; details=\"the proxy serves";
+    assert!(head.contains(status), "{head}");
+    let mut socks = TcpStream::connect(stage.running.local_addr()).await.expect("it listens");
+    socks.write_all(b"\x05\x01\x00\x05\x03\x00\x01\0\0\0\0\0\0").await.expect("writes");
+    let mut reply = [0; 12];
+    socks.read_exact(&mut reply).await.expect("a reply");
+    assert_eq!(reply[..4], [5, 0, 5, 1], "a general failure, as SOCKS has no better code");
+
+    drop(tcp);
+    while stage.running.stats().associations > 0 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let association = stage.associate().await;
+    assert_eq!(stage.running.stats().associations, 1);
+    let (_third, head) = ask(&stage, &path, UPGRADE).await;
+    assert!(head.starts_with("HTTP/1.1 503 "), "{head}");
+    drop(association);
+}
+
 /// A client that knows nothing of capsules sends QUIC DATAGRAM frames, and gets such.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn over_http3_quic_datagrams_are_used_too() {

@@ -8,6 +8,7 @@ use eyas::Recording;
 use eyas::race::candidate::Family;
 use eyas::race::target::Host;
 use eyas_http::HttpDatagrams;
+use tokio::sync::SemaphorePermit;
 use tokio::time::Instant;
 
 use super::{CapsuleStream, Event};
@@ -82,13 +83,14 @@ pub(crate) struct Peer {
     sockets: PeerSockets,
 }
 
-/// Prepares to send datagrams to a destination, if this client may.
-pub(crate) async fn reach(
-    shared: &Shared,
+/// Prepares to send datagrams to a destination, if this client may. The tunnel counts until its permit is
+/// dropped.
+pub(crate) async fn reach<'a>(
+    shared: &'a Shared,
     to: &Destination,
     client: IpAddr,
     race: &mut Option<Recording>,
-) -> Result<UdpRoute, Refused> {
+) -> Result<(UdpRoute, SemaphorePermit<'a>), Refused> {
     let verdict = shared.rules.of_destination(to, client);
     if let Verdict::Denied(why) = verdict {
         return Err(Refusal::NotAllowed(why.to_string()).into());
@@ -100,10 +102,12 @@ pub(crate) async fn reach(
         ));
         return Err(Refused::new(ErrorType::DestinationUnavailable, why));
     }
-    Ok(match &shared.via {
+    let permit = shared.admit_udp()?;
+    let route = match &shared.via {
         Some(via) => UdpRoute::Via(via.reach(Wanted::Datagrams, to, race).await?),
         None => UdpRoute::Direct(peer(shared, to, (client, verdict)).await?),
-    })
+    };
+    Ok((route, permit))
 }
 
 /// Resolves a destination and opens sockets for it.
