@@ -7,7 +7,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use bytes::BytesMut;
+use eyas::race::policy::Policy;
+use eyas::sctp::SctpListener;
 use eyas::{Endpoint, Resolver, SecurityParameters, ServerIdentity};
+use eyas_http::serve::SctpService;
 use eyas_http::{Client, Connected, Versions};
 use eyas_relay::associate::{Dropped, datagram};
 use eyas_relay::connect_udp::capsule::{self, Capsules};
@@ -88,6 +91,24 @@ fn near(trusted: &CertificateDer<'static>, port: u16, user: &str, versions: Vers
     Stage::new(endpoint, |proxy| proxy.via(via.versions(versions)))
 }
 
+/// A proxy that reaches another one over nothing but SCTP inside UDP.
+fn near_over_sctp(far: &FarEnd, user: &str) -> Stage {
+    let proxy = &far.stage.running;
+    let port = proxy.local_addr().port();
+    let sctp = proxy.sctp().and_then(SctpListener::encapsulation_port).expect("SCTP inside UDP");
+    let endpoint = Endpoint::builder()
+        .resolver(Resolver::system().overriding("proxy.test", port, vec![Ipv4Addr::LOCALHOST.into()]))
+        .security(SecurityParameters::platform().with_roots([far.trusted.clone()]))
+        .sctp_encapsulation_port(sctp)
+        .build()
+        .expect("an endpoint");
+    let via = Via::parse(&format!("https://{user}@proxy.test:{port}")).expect("a proxy");
+    let via = via.versions(Versions::HTTP_1).sctp(true);
+    // `sctp` adds its transports to these, which would otherwise be TCP.
+    let policy = Policy { transports: Vec::new(), ..Policy::default() };
+    Stage::new(endpoint, |proxy| proxy.policy(policy).via(via))
+}
+
 /// The proxy at the far end, which knows `ada`, and alone knows `name.test`. Nobody may go to port 1.
 struct FarEnd {
     stage: Stage,
@@ -99,7 +120,8 @@ impl FarEnd {
         let identity = ServerIdentity::self_signed(["proxy.test"]).expect("a certificate");
         let trusted = identity.certificate().clone();
         let users = Users::parse("ada:love\n").expect("users");
-        let stage = knowing(name_port, |proxy| proxy.users(users).security(identity));
+        let sctp = SctpService::on_free_port();
+        let stage = knowing(name_port, |proxy| proxy.users(users).security(identity).sctp(sctp));
         Self { stage, trusted }
     }
 
@@ -158,6 +180,48 @@ async fn datagrams_go_through_another_proxy_over_each_version() {
         talk(&far.near("ada:love", versions), &far.stage, server, what).await;
         assert_eq!(far.stage.running.stats().protocols[Protocol::ConnectUdp as usize], 2);
     }
+}
+
+/// ```text
+/// client ── UDP ASSOCIATE ──▶ near ── CONNECT-UDP over SCTP ──▶ far ── UDP ──▶ destination
+/// ```
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn datagrams_of_an_association_go_through_another_proxy_over_sctp() {
+    let server = echo().await;
+    let far = FarEnd::new(server.port());
+    let near = near_over_sctp(&far, "ada:love");
+    talk(&near, &far.stage, server, "SCTP").await;
+    let datagrams = refused(&near_over_sctp(&far, "ada:hate"), &datagram::write(server, b"x")).await;
+    assert!(datagrams.refusal.expect("it was refused").to_string().contains("407"));
+}
+
+/// ```text
+/// client ── CONNECT-UDP ──▶ near ── CONNECT-UDP over SCTP ──▶ far ── UDP ──▶ destination
+/// ```
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn datagrams_of_a_tunnel_go_through_another_proxy_over_sctp() {
+    let server = echo().await;
+    let far = FarEnd::new(server.port());
+    let near = near_over_sctp(&far, "ada:love");
+    let path = format!("/.well-known/masque/udp/name.test/{}/", server.port());
+    let (mut tcp, head) = ask(&near, &path, UPGRADE).await;
+    assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
+    let mut capsules = Capsules::default();
+    for data in [&b"hello"[..], b"", &[7; 9000]] {
+        let mut sent = BytesMut::new();
+        capsule::write(&mut sent, data);
+        tcp.write_all(&sent).await.expect("writes");
+        assert_eq!(next(&mut tcp, &mut capsules).await, data);
+    }
+    tcp.shutdown().await.expect("ends");
+    assert_eq!(timeout(HANGS, tcp.read(&mut [0; 9])).await.expect("ends").expect("well"), 0);
+    for report in [near.report().await, far.stage.report().await] {
+        assert_eq!((report.sent, report.received, report.end), (9005, 9005, Ending::Done));
+        assert_eq!(report.protocol, Some(Protocol::ConnectUdp));
+    }
+    let (_tcp, head) = ask(&near, "/.well-known/masque/udp/name.test/1/", UPGRADE).await;
+    assert!(head.starts_with("HTTP/1.1 403 "), "{head}");
+    assert!(head.contains("proxy-status: eyas; error=http_request_denied;"), "{head}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
