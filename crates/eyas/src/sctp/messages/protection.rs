@@ -56,6 +56,9 @@ pub(super) struct Opener {
 }
 
 impl Keys {
+    /// The length of the secret of a direction: a key and an IV.
+    pub(super) const SECRET: usize = KEY + NONCE_LEN;
+
     /// Exports the keys from a session; `None` unless that is TLS 1.3, in which they depend on the
     /// whole handshake.
     pub(in crate::sctp) fn export<S>(tls: &TlsStream<S>) -> Option<Self> {
@@ -63,7 +66,7 @@ impl Keys {
             return None;
         }
         let export = |direction: &[u8]| {
-            let secret = [0; KEY + NONCE_LEN];
+            let secret = [0; Self::SECRET];
             let secret = match tls {
                 TlsStream::Client(tls) => {
                     tls.get_ref().1.export_keying_material(secret, LABEL, Some(direction))
@@ -72,13 +75,18 @@ impl Keys {
                     tls.get_ref().1.export_keying_material(secret, LABEL, Some(direction))
                 }
             };
-            DirectionKey::new(&secret.ok()?)
+            secret.ok()
         };
         let (ours, theirs) = match tls {
             TlsStream::Client(_) => (CLIENT, SERVER),
             TlsStream::Server(_) => (SERVER, CLIENT),
         };
-        Some(Self { ours: export(ours)?, theirs: export(theirs)? })
+        Self::new(&export(ours)?, &export(theirs)?)
+    }
+
+    /// Creates the keys from the secret of each direction.
+    pub(super) fn new(ours: &[u8; Self::SECRET], theirs: &[u8; Self::SECRET]) -> Option<Self> {
+        Some(Self { ours: DirectionKey::new(ours)?, theirs: DirectionKey::new(theirs)? })
     }
 
     /// Returns what encrypts messages to the peer on this stream, and what decrypts those of the
@@ -154,9 +162,8 @@ impl Opener {
 impl Keys {
     /// Returns keys for both ends without a session.
     pub(super) fn pair() -> (Self, Self) {
-        let key = |byte| {
-            DirectionKey::new(&[byte; KEY + NONCE_LEN]).expect("a secret of the right length")
-        };
-        (Self { ours: key(1), theirs: key(2) }, Self { ours: key(2), theirs: key(1) })
+        let (one, other) = ([1; Self::SECRET], [2; Self::SECRET]);
+        let keys = |ours, theirs| Self::new(ours, theirs).expect("they are long enough");
+        (keys(&one, &other), keys(&other, &one))
     }
 }
